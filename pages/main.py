@@ -67,6 +67,12 @@ PAGES = {
             url_path="diagnose",
         ),
         st.Page(
+            "observation/page.py",
+            title="My observation",
+            icon=":material/my_location:",
+            url_path="observation",
+        ),
+        st.Page(
             "posteriors.py",
             title="Compare posteriors",
             icon=":material/compare_arrows:",

@@ -1,10 +1,12 @@
 """Files right and wrong, made from a seed: tables of every format, and what may befall them.
 
-`mutant(number)` is the same file every time: a table of one of six formats, usually with something
-wrong about its arrays, and then with its bytes, records or names changed in one to four ways.
+`mutant(number)` is the same file every time: a table of one of seven formats, usually with
+something wrong about its arrays, and then with its bytes, records or names changed in one to four
+ways.
 """
 
 import io
+import json
 import struct
 import zipfile
 from functools import lru_cache
@@ -200,9 +202,25 @@ def make_netcdf(rng):
         return files.netcdf({"posterior": posterior})
 
 
+def make_json(rng):
+    """Arrays by name, records of simulations, or a long table of records."""
+    content = {
+        name: array.tolist() for name, array in arrays(rng).items() if array.dtype.kind in "fiub"
+    }
+    way = int(rng.integers(3))
+    if way == 0 and len({len(v) if isinstance(v, list) else 0 for v in content.values()}) == 1:
+        content = [
+            dict(zip(content, row, strict=True)) for row in zip(*content.values(), strict=True)
+        ]
+    elif way == 1:
+        table = {name: np.asarray(column).tolist() for name, column in columns(rng).items()}
+        content = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+    return json.dumps(content).encode()
+
+
 FORMATS = {
     "npz": make_npz, "npy": make_npy, "csv": make_csv, "parquet": make_parquet,
-    "hdf5": make_hdf5, "netcdf": make_netcdf,
+    "hdf5": make_hdf5, "netcdf": make_netcdf, "json": make_json,
 }  # fmt: skip
 
 
@@ -242,6 +260,7 @@ MARKS = {
     "hdf5": (b"\x89HDF", b"TREE", b"HEAP", b"SNOD", b"OHDR", b"FRHP", b"FHDB", b"GCOL", b"OCHK",
              b"theta", b"BTHD", b"FADB"),
 }  # fmt: skip
+MARKS["json"] = (b"theta", b"[", b"]", b"{", b"}", b",", b'"', b"NaN")
 MARKS["netcdf"] = (*MARKS["hdf5"], b"DIMENSION_LIST", b"CLASS", b"REFERENCE_LIST", b"NAME")
 VARIANTS = 120  # tables of each format
 
@@ -257,7 +276,7 @@ class Mutant(NamedTuple):
     """The file that it was before."""
 
 
-@lru_cache(maxsize=6 * VARIANTS)
+@lru_cache(maxsize=7 * VARIANTS)
 def base(kind, number):
     """One of the tables that are damaged: every third as it should be."""
     rng = np.random.default_rng([len(kind), number])
@@ -276,6 +295,7 @@ def base(kind, number):
         "npy": lambda: files.npy(table["theta_q"]),
         "hdf5": lambda: files.hdf5(table, libver=("earliest", "latest")[number % 2]),
         "netcdf": lambda: files.arviz(table, chains=2 - k % 2),
+        "json": lambda: json.dumps({n: a.tolist() for n, a in table.items()}).encode(),
     }[kind]()
 
 
@@ -287,7 +307,8 @@ def mutant(number):
     content = before = base(kind, int(rng.integers(VARIANTS)))
     usual = (_spots, _lengths, _pieces, _bytes, _lengths)
     own = {"npz": (_members, _header), "npy": (_header,), "csv": (_text, _text),
-           "parquet": (_footer,), "hdf5": (_names,), "netcdf": (_attributes,)}  # fmt: skip
+           "parquet": (_footer,), "hdf5": (_names,), "netcdf": (_attributes,),
+           "json": (_json_values,)}  # fmt: skip
     count = int(rng.choice([0, 1, 1, 1, 2, 2, 3, 4]))
     ways = [_any(usual + own[kind] * 2, rng) for _ in range(count)]
     # Damage may hang the library that writes the others: what it writes comes first.
@@ -410,6 +431,14 @@ def _text(content, kind, rng):
     else:
         return content.replace(mark, mark + b" ").replace(b"1", _any((b"1", b'"1"'), rng))
     return b"\n".join(lines)
+
+
+def _json_values(content, kind, rng):
+    """A number, a name or a bracket of a JSON text put in place of another."""
+    values = (b"null", b"NaN", b"-Infinity", b"1e999", b"9" * 400, b"true", b'"a"', b"[]", b"{}",
+              b"[[" * 2000, b'"theta": 1,', b"\\ud800", b"[1, [2]]")  # fmt: skip
+    at = _mark(content, kind, rng)
+    return content[:at] + _any(values, rng) + content[at + int(rng.integers(0, 6)) :]
 
 
 def _footer(content, kind, rng):

@@ -168,6 +168,25 @@ def densities(unknown: float = 0.0, outside: float = 0.0, joint: bool = True) ->
     return null
 
 
+def own(digits: int | None = None, unknown: float = 0.0, log_p: str = "") -> Null:
+    """Two quantities of a user's own, rounded to digits, the second NaN in a share of the rows;
+    and perhaps a log density of p alone."""
+
+    def null(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable, Given]:
+        item = gaussian(rng, n, k)
+        energy = _of_slots(item, lambda slots, x: np.square(slots - x).sum(-1))
+        other = _of_slots(item, lambda slots, x: np.sin(slots[..., 0] * 3) + x[..., 0])
+        if digits is not None:
+            energy, other = np.round(energy, digits), np.round(other, digits)
+        other[rng.random(n) < unknown, rng.integers(k)] = np.nan
+        more: Given = {"quantities": [(one[:, 0], one[:, 1:]) for one in (energy, other)]}
+        if log_p:
+            more["densities"] = {log_p: -energy[:, 0], f"{log_p}_draws": -energy[:, 1:]}
+        return item, more
+
+    return null
+
+
 def near(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable, Given]:
     """Rows near an observation."""
     item = gaussian(rng, n, k)
@@ -182,6 +201,11 @@ def _many_shared(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTab
 
 NULLS: Mapping[str, Null] = {
     "gaussian": _plain(),
+    "own quantities": own(),
+    "own, rounded": own(digits=0),
+    "own, unknown in some": own(unknown=0.3),
+    "log_joint alone": own(log_p="log_joint"),
+    "log_likelihood alone, rounded": own(digits=0, log_p="log_likelihood"),
     "one digit": _plain(change=lambda theta: np.round(theta, 1)),
     "two digits": _plain(change=lambda theta: np.round(theta, 2)),
     "binary": _plain(change=lambda theta: (theta > 0) * 1.0),

@@ -4,6 +4,7 @@ said are those drawn. From what is shipped.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 
 import numpy as np
@@ -22,9 +23,10 @@ from validation_core.explorers.highdim.lensing import pictures as lensing
 from validation_core.explorers.highdim.lensing import table as lensing_table
 from validation_core.explorers.highdim.sphere_flow import pictures as sphere
 from validation_core.explorers.highdim.sphere_flow import study as sphere_study
+from validation_core.localization import BallTheoryStudy
 from validation_core.panels import power
+from validation_core.panels.colt import ball_theory, where
 from validation_core.panels.colt import power as colt_power
-from validation_core.panels.colt import where
 from validation_core.panels.colt.theta import ThetaAxes
 from validation_core.store import SHIPPED, Store
 from validation_core.sweep import colt_paper, presets
@@ -159,3 +161,23 @@ def test_theory_of_conformal_calls_no_correct_q_wrong(store):
         if study.done(store) and study.learned.benchmark.is_exact(study.learned.gammas[0]):
             payload = theory_panels.theory_payload(study.learned, study.load(store))
             assert false_claims(Picture(payload).texts(gamma=0.0)) == []
+
+
+PLANES = [s for s in MAPS if s.benchmark.dims == (2, 2) and not s.benchmark.label.count("curved")]
+
+
+@pytest.mark.parametrize("study", PLANES, ids=lambda study: study.benchmark.label)
+def test_theory_of_colt_calls_no_correct_q_wrong_and_says_what_it_draws(study, store):
+    theory = BallTheoryStudy(maps=study).load(store)
+    runs = [ball_theory.TrainingRun.of("fourier 0", study.load(store).each())]
+    payload = ball_theory.theory_payload(theory, runs, study.benchmark.dims[0], 0.0)
+    drawn = Picture(payload)
+    assert false_claims(drawn.texts(gamma=0.0)) == []
+    for i, gamma in enumerate(study.gammas):
+        said = re.findall(r"(\d\.\d{3}) \[(\d\.\d{3}), (\d\.\d{3})\]", drawn.headline(gamma=gamma))
+        points = [float(np.ravel(mark["y"])[i]) for mark in drawn.marks("points", 0)]
+        assert [one[0] for one in said] == [f"{point:.3f}" for point in points]
+        beyond = any(float(low) > 0 for _, low, _ in said)
+        assert ("some ball has another mass" in drawn.headline(gamma=gamma)) == (
+            beyond and gamma > 0
+        )

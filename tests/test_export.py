@@ -20,7 +20,14 @@ import torch
 from scipy.stats import norm
 
 from validation_core import export, tables
-from validation_core.export import from_bayesflow, from_callable, from_sbi, save
+from validation_core.export import (
+    from_bayesflow,
+    from_callable,
+    from_prior,
+    from_sbi,
+    save,
+    with_proposal,
+)
 from validation_core.export.one_file import PARTS, one_file
 
 WITH_SBI = pytest.mark.skipif(
@@ -242,6 +249,49 @@ def test_what_is_saved_is_what_uploads_read(tmp_path, kind):
     np.testing.assert_array_equal(upload.data.q, table.theta_q)
     assert all(a.dtype == np.float32 for a in upload.arrays().values())
     assert os.listdir(path.parent) == ["table.npz"]
+
+
+def test_prior_draws_are_weighted_by_an_estimator(tmp_path):
+    theta, x = pairs()
+    rng = np.random.default_rng(1)
+
+    def log_likelihood(thetas, at):
+        return norm.logpdf(at, thetas, 0.5).sum(axis=-1)
+
+    table = from_prior(
+        log_likelihood, lambda count: rng.standard_normal((count, D)), theta, x, 40, progress=False
+    )
+    np.testing.assert_allclose(table.log_w, log_likelihood(theta, x), rtol=1e-3, atol=1e-3)
+    expected = log_likelihood(table.theta_q, x[:, None])
+    np.testing.assert_allclose(table.log_w_draws, expected, rtol=1e-3, atol=1e-3)
+    assert table.log_q is None
+    upload = tables.read(table.save(tmp_path / "a.npz"))
+    assert (upload.drawn[0], upload.weighting.error) == (40, None)
+    with pytest.raises(ValueError, match=r"Try it on prior\(10\)"):
+        from_prior(
+            lambda thetas, at: at[:0],
+            lambda count: rng.standard_normal((count, D)),
+            theta,
+            x,
+            5,
+            progress=False,
+        )
+
+
+def test_theta_of_a_proposal_has_the_weights_of_its_table(tmp_path):
+    theta, x = pairs()
+    table = from_callable(sampler(), theta, x, 20, log_q=log_q, progress=False)
+    weighted = with_proposal(
+        table,
+        lambda thetas: norm.logpdf(thetas).sum(-1),
+        lambda thetas: norm.logpdf(thetas, 0.3, 0.8).sum(-1),
+    )
+    ratio = norm.logpdf(theta, 0.3, 0.8) - norm.logpdf(theta)
+    np.testing.assert_allclose(weighted.log_w, ratio.sum(-1), rtol=1e-5)
+    assert weighted.log_w_draws.shape == (N, 20)
+    assert weighted.log_q_draws is None
+    with pytest.raises(ValueError, match="Sum over parameters"):
+        with_proposal(table, norm.logpdf, norm.logpdf)
 
 
 def test_densities_of_the_joint_are_saved(tmp_path):
@@ -514,6 +564,20 @@ def test_the_snippet_for_sbi(tmp_path):
     assert set(upload.densities) == {"log_q", "log_q_draws"}
     assert np.corrcoef(upload.data.theta[:, 0], upload.data.q[:, 0, 0])[0, 1] > 0.5
     assert np.abs(upload.data.q).max() <= 2
+
+
+@WITH_SBI
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("tool", "n"), [("sbi NRE", 500), ("sbi NLE", 500), ("sbi, sequential", None)]
+)
+def test_snippets_of_weighted_draws(tmp_path, tool, n):
+    upload = run(tool, tmp_path, before="import torch\n\ntorch.manual_seed(0)\n")
+    assert upload.drawn[0] == 200
+    assert upload.n == n or n is None
+    assert upload.weighting.error is None
+    assert upload.weighting.effective > 15
+    assert upload.warnings == ()
 
 
 @WITH_BAYESFLOW

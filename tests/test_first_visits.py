@@ -52,6 +52,16 @@ def test_my_posterior_opens_with_a_finished_example():
     assert len(page.get("plotly_chart")) > 8
 
 
+def test_what_is_asked_for_begins_when_its_row_is_opened():
+    page = _visit("diagnose/page.py")
+    assert not services().engine.jobs()
+    services().engine.executor = Idle()
+    page.session_state["row-mend"] = True
+    page.run()
+    assert not page.exception
+    assert services().engine.jobs()
+
+
 def test_compare_posteriors_opens_with_three_finished_tables():
     page = _visit("posteriors.py")
     assert page.header[0].value == "Nearest to the true posterior\\: 20,000 simulations."

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from validation_core.drawing.marks import Over, Points, Text, VLine, freeze_sliders
+from validation_core.drawing.marks import Line, Over, Points, Text, VLine, freeze_sliders
 from validation_core.lessons import LESSONS, rain
 from validation_core.store import Store
 
@@ -182,3 +182,45 @@ def test_false_alarms_said_are_the_points_drawn():
     told = re.findall(r"([\d.]+)% → ([\d.]+)%", words)
     assert len(told) == 4
     assert {value for pair in told for value in pair} <= drawn
+
+
+def shares(lesson, panel, at, place):
+    """Shares of a panel's lines at a place along them, as whole percentages."""
+    lines = (m for m in marks(lesson, panel, at, Line) if len(np.ravel(m.x)) > 2)
+    return {f"{100 * float(np.ravel(m.y)[place]):.0f}" for m in lines}
+
+
+def test_power_of_each_step_said_is_the_line_drawn():
+    """Lesson 2: both sources, at every stop of the training."""
+    _, lesson = built("ten-more-steps")
+    for source, steps in itertools.product((0, 1), (0, 5, 10, 30)):
+        at = places(lesson, 1) | {"source": source, "steps": steps}
+        (told,) = re.findall(r"rejects ([\d.]+)% of 1000", said(lesson.stages[1].words, at))
+        drawn = [
+            100 * float(np.ravel(m.y)[np.ravel(m.x) == 10 * steps][0])
+            for m in marks(lesson, 2, at, Line)
+        ]
+        assert any(f"{value:.1f}" == told for value in drawn)
+
+
+def test_the_counted_ball_is_the_point_drawn():
+    """Lesson 6: the share that a ball holds, at every preset and some places."""
+    _, lesson = built("hunt")
+    for preset, place in itertools.product(range(3), (0, 6, 112, 224)):
+        at = places(lesson, 2) | {"preset": preset, "place": place}
+        words = said(lesson.stages[2].words, at)
+        ((count, low, high),) = re.findall(r"holds (\d+) of 100 \((\d+)% to (\d+)%\)", words)
+        shown = marks(lesson, 1, at, Points)[0]
+        assert round(100 * float(np.ravel(shown.y)[0])) == int(count)
+        assert int(low) <= int(count) <= int(high)
+
+
+def test_rejections_of_a_blind_q_are_the_lines_drawn():
+    """Lesson 7: each test's share at every alpha."""
+    _, lesson = built("blind-prior")
+    for alpha in range(11):
+        at = places(lesson, 1) | {"alpha": alpha}
+        words = said(lesson.stages[1].words, at).partition(" If q were correct")[0]
+        told = re.findall(r"(\d+)%", words.partition("batches")[0] + words.partition("batches")[2])
+        assert len(told) == 5
+        assert set(told) <= shares(lesson, 2, at, alpha)

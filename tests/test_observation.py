@@ -209,6 +209,13 @@ def test_the_headline_never_names_a_parameter_that_is_exact(store):
     exact = replace(found.local, test=replace(test, parameter=None, much=(np.nan, np.nan)))
     first = say(replace(found, local=exact), NAMES)[0]
     assert first == "Near this observation q looks wrong (L-C2ST, p = 0.025)."
+    # The chance varies most over the second, whose own ranks nearby are less clearly off.
+    less = replace(test, parameter=1, much=(0.0, 1.0), little=(1.0, 2.0))
+    ranks = {ranks.parameter: ranks for ranks in found.local.nearby.parameters}
+    off = tuple(replace(ranks[i], pvalue=p) for i, p in ((0, 0.001), (1, 0.04)))
+    nearby = replace(found.local.nearby, parameters=off)
+    local = replace(found.local, test=less, nearby=nearby)
+    assert say(replace(found, local=local), NAMES)[0] == first
 
 
 def test_what_is_not_claimed_is_told_as_two_sentences(store):

@@ -401,6 +401,44 @@ def test_the_order_is_asked_for_when_axes_are_equal(page):
     assert page.table
 
 
+@pytest.mark.usefixtures("_few_questions")
+def test_columns_of_other_names_are_asked_about_in_one_form(page):
+    """Names that tell draws and simulations are chosen already; the rest is the user's."""
+    arrays = table(n=20, k=12)
+    rows = np.repeat(np.arange(20), 12)
+    lines = ["event,draw,m,s,m_0,s_0,y1,y2,y3"]
+    for i, k in zip(rows, np.tile(np.arange(12), 20), strict=True):
+        numbers = (*arrays["theta_q"][i, k], *arrays["theta"][i], *arrays["x"][i])
+        lines.append(",".join([str(i), str(k), *map(str, numbers)]))
+    send(page, "\n".join(lines).encode(), "run.csv")
+    assert "The names of these columns do not say what they are." in texts(page)
+    assert not page.table
+    assert page.selectbox(key=find(page.selectbox, "Simulation")).value == "event"
+    chosen = {"True": ["m_0", "s_0"], "Draws of": ["m", "s"], "Data": ["y*"]}
+    assert page.multiselect(key=find(page.multiselect, "Draw")).value == ["draw"]
+    for label, columns in chosen.items():
+        page.multiselect(key=find(page.multiselect, label)).set_value(columns)
+    next(button for button in page.button if button.label == "Read the table").click().run()
+    assert not page.exception
+    assert page.table
+
+
+def find(elements, label):
+    """The key of the field whose label begins so."""
+    return next(element.key for element in elements if element.label.startswith(label))
+
+
+@pytest.mark.usefixtures("_few_questions")
+def test_reversed_axes_are_asked_about_with_the_orders_that_fit(page):
+    arrays = table(n=20, k=8, x=np.random.default_rng(3).standard_normal((20, 2)))
+    upload(page, **{name: array.T for name, array in arrays.items()})
+    assert "2 simulations of 20 parameters" in texts(page).replace("\\", "")
+    assert [option[:10] for option in page.radio[0].options] == ["Simulation", "Parameters"]
+    page.radio[0].set_value("DKN").run()
+    assert not page.exception
+    assert page.table
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [(b"\x00\x01\x02", "begins with"), (b"", "an empty file"), (b"PK\x03\x04", "truncated")],
@@ -543,3 +581,22 @@ def test_tied_draws_are_remarked_on(page):
     upload(page, **table(theta=np.round(rng.standard_normal((60, 2))),
                          theta_q=np.round(rng.standard_normal((60, 8, 2)))))  # fmt: skip
     assert any("broken at random" in warning.value for warning in page.warning)
+
+
+@pytest.mark.usefixtures("_few_questions")
+def test_a_mistake_of_the_file_is_asked_about_first_and_corrected_by_a_button(page):
+    rng = np.random.default_rng(3)
+    theta = rng.standard_normal((60, 2))
+    off = 0.2 * (rng.standard_normal((60, 8, 2)) + rng.standard_normal((60, 1, 2)))
+    q = theta[:, None, ::-1] + off
+    upload(page, theta=theta, x=theta, theta_q=q)
+    assert title(page) == "Correct the file first"
+    assert not page.table  # nothing is tested yet
+    assert "theta_q = theta_q[..., [1, 0]]" in page.code[-1].value
+    page.button(key="correct").click().run()
+    assert title(page) != "Correct the file first"
+    assert "Corrected: Columns of theta_q were put in" in re.sub("<[^>]*>", "", card(page))
+    page.button(key="undo-correction").click().run()
+    assert title(page) == "Correct the file first"
+    page.button(key="as-it-is").click().run()
+    assert page.table

@@ -137,13 +137,14 @@ def test_arrays_of_other_names_are_asked_about(page):
                      for name, width in (("wide", 3.0), ("exact", 1.0))])  # fmt: skip
     assert "Which is which?" in texts(at)
     guesses = {box.label.partition(":")[0]: box.value for box in at.selectbox}
+    guesses["x"] = at.multiselect[0].value[0]
     assert guesses["theta_q"] == "post"
     assert {guesses["theta"], guesses["x"]} == {"params", "obs"}
     assert at.selectbox[0].options == ["params (80, 2)", "obs (80, 2)", "post (80, 12, 2)"]
     (button,) = [button for button in at.button if button.label == "Read the table"]
     at = finished(button.click().run())
     assert at.header[0].value == "Nearest to the true posterior\\: exact."
-    at.selectbox[1].set_value("params")
+    at.multiselect[0].set_value(["params"])
     (button,) = [button for button in at.button if button.label == "Read the table"]
     at = button.click().run()
     assert "theta = params, x = params" in at.error[0].value

@@ -284,7 +284,7 @@ def test_pickled_objects_are_refused_and_never_loaded(name):
     [
         (b"", "an empty file"),
         (b"theta\x00,x\n1,2\n", "begins with"),
-        (b"CDF\x01" + bytes(40), "netCDF-3 file (convert it"),
+        (b"CDF\x01" + bytes(40), "netCDF-3 file. Convert it"),
         (b"\x1f\x8b\x08", "gzip"),
         (b"ARROW1\x00\x00", "to_parquet"),
         (b"\x80\x04K\x01.", "a pickle"),

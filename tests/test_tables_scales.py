@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from validation_core.rng import stream
+from validation_core.statistics import ks
 from validation_core.tables import Upload, repeats, scales
 from validation_core.types import PosteriorTable
 
@@ -23,7 +24,17 @@ TURNED = {
     "the true values are natural logarithms": lambda t, q: (t, np.exp(q)),
     "true values are in degrees, the draws in radians": lambda t, q: (np.rad2deg(t), q),
     "true values are in radians, the draws in degrees": lambda t, q: (t, np.rad2deg(q)),
-    "the draws are in other units": lambda t, q: (1000 * t, q),
+    "the draws are 1,000 times too small": lambda t, q: (1000 * t, q),
+    "the draws are 1,000,000 times too large": lambda t, q: (t, 1e6 * q),
+    "true values are in percent, the draws fractions": lambda t, q: (100 * t, q),
+    "true values are fractions, the draws in percent": lambda t, q: (t, 100 * q),
+    "true values are in K, the draws in °C": lambda t, q: (t + 273.15, q),
+    "true values are in °F, the draws in °C": lambda t, q: (32 + 1.8 * t, q),
+    "true values are natural logarithms, the draws logarithms to base 10": lambda t, q: (
+        20 * t,
+        20 * q / np.log(10),
+    ),
+    "the draws are in other units": lambda t, q: (24 * t, q),
 }
 
 
@@ -36,7 +47,16 @@ def test_draws_on_another_scale_are_told_with_what_fits(reading):
     assert found.reading == reading
     assert repeats.faults(data) == ("other scale",)
     upload = Upload.of({"theta": theta, "x": right.x, "theta_q": q})
-    assert upload.warnings[0].startswith(f"theta_1 = {found.formula} fits: {reading}.")
+    assert upload.warnings[0].startswith(f"theta_1 = {found.formula} fits (r = ")
+    assert f": {reading}. " in upload.warnings[0]
+    assert upload.unusable
+    mended = Upload.of({"theta": theta, "x": right.x, "theta_q": q}, corrections=["scale"])
+    assert (mended.mistakes, mended.unusable) == ((), False)
+    assert found.formula in mended.notes[0]
+    u = (mended.data.q[..., 0] < mended.data.theta).mean(1)
+    assert ks(u).pvalue > 1e-3
+    again = Upload.of(mended.arrays(), order="NKD", logarithms=())
+    assert again.digest == mended.digest
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_the_limit_counts_all_files():
     held = sum(array.nbytes for array in table().values())
     assert len(tables.read_files([("a", one), ("b", one)], limit=2 * held)) == 2
     assert "together" in refusal([("a", one), ("b", one)], limit=2 * held - 1)
-    with pytest.raises(ValueError, match="From 1 to 64 files"):
+    with pytest.raises(ValueError, match="From 1 to 2,000 files"):
         tables.read_files([])
 
 

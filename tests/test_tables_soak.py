@@ -28,7 +28,7 @@ def outcome(number):
         AssertionError: for anything that is neither.
     """
     made = mutant(number)
-    order = (None, "NKD", "KND")[number // 6 % 3]
+    order = (None, "NKD", "KND")[number // 7 % 3]
     try:
         upload = tables.read(made.content, name=made.name, order=order, limit=LIMIT)
     except (tables.AmbiguousOrder, tables.UnknownArrays, ValueError) as refusal:

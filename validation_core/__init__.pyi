@@ -10,8 +10,14 @@ from .api.divergence import ALGORITHMS as ALGORITHMS
 from .api.divergence import MODELS as MODELS
 from .api.divergence import DivergenceResult as DivergenceResult
 from .api.divergence import divergence as divergence
+from .api.mend import MendResult as MendResult
+from .api.mend import mend as mend
+from .api.observation import ObservationResult as ObservationResult
+from .api.observation import observation as observation
 from .api.power import PowerResult as PowerResult
 from .api.power import power as power
+from .api.reliability import ReliabilityResult as ReliabilityResult
+from .api.reliability import reliability as reliability
 from .api.result import Result as Result
 from .api.run import MethodResult as MethodResult
 from .api.run import run as run

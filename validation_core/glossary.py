@@ -88,7 +88,7 @@ _WORDS: tuple[Term, ...] = (
         "nats",
         "The unit of a divergence: the natural logarithm of a density ratio, averaged. The "
         "symmetric divergence KL(p‖q) + KL(q‖p) of two normals of one width, b posterior sd "
-        "apart, is b² nats. KL(p‖q) alone is half of it.",
+        "apart, is b² nats. KL(p‖q) alone, of which My posterior speaks, is half of it.",
     ),
     Term(
         "p-value",

@@ -34,6 +34,7 @@ _ROOMS = (
     "diagnosis.questions",
     "diagnosis.questions.posteriors",
     "diagnosis.epidemic",
+    "diagnosis.reliability",
     "symmetric_divergence.bounds",
     "symmetric_divergence.geweke",
     "symmetric_divergence.learned",

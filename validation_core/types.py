@@ -69,6 +69,14 @@ class TwoSamples:
 
 
 @dataclass(frozen=True, eq=False)
+class ClassProbabilities:
+    """Probabilities (N, C) that q states of C classes at each x, and the true class (N,)."""
+
+    p: Array
+    classes: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
 class PosteriorTable:
     """A table: the truth and K draws of q at each x. theta (N, D), x (N, M), q (N, K, D)."""
 
@@ -148,6 +156,8 @@ class TableScores:
     draws: Array
     x: Array | None = None
     """Data (..., n, M), for a test that varies over x; else None."""
+    own: int = 0
+    """Number of the last test quantities that came with the table."""
 
 
 Scores = BlockScores | TableScores

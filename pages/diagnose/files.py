@@ -21,6 +21,7 @@ from validation_core.tables import (
     read_files,
     warm,
 )
+from validation_core.tables.long_layout import guess_columns
 from validation_core.tables.reading import File
 from validation_core.tables.roles import NO_X, label
 from validation_core.tables.x_columns import GAPS
@@ -30,24 +31,33 @@ Tables = list[tuple[str, Upload]]
 _ORDERS = {
     "NKD": "Simulations first: theta_q[i, k] is draw k at x[i]",
     "KND": "Draws first: theta_q[k, i] is draw k at x[i]",
+    "DKN": "Parameters first (MATLAB, Julia, R): theta_q[:, k, i] is draw k at x[:, i]",
+    "DNK": "Parameters first (MATLAB, Julia, R): theta_q[:, i, k] is draw k at x[:, i]",
 }
 _FORMAT = (
     "A table holds `theta` (N, D), true parameters drawn from the prior; `x` (N, …), data "
     "simulated from each; and `theta_q` (N, K, D) or (K, N, D), K draws of q at each x. "
     "Optional: `theta_names` and `x_names`; `log_q` (N,) and `log_q_draws` (N, K), for the "
     "coverage of highest-density regions; with them `log_joint` and `log_joint_draws`, for "
-    "the symmetric divergence. `x_o` (M,) and `theta_o` (K, D) are your own observation and "
-    "q's draws there. Without `x` what needs it is left out; complex `x` is read as two columns "
-    "each, trials padded with NaN are recognised, and `x_summary` (N, S) is read in place of a "
-    "wide `x`. Two plain samples `p` (n, d) and `q` (n′, d) are tested without x; so are `ranks` "
-    "(N, D) of theta among q's draws with their number `max_rank`, or `pit` (N, D) in [0, 1]."
-    "\n\n`.npz` or several `.npy`; HDF5; ArviZ netCDF with groups `posterior`, `prior` and "
-    "`observed_data` or `prior_predictive`; long `.csv` or `.parquet` with a row for each "
-    "draw: `sim`, `draw` (−1 is the true value), `theta_…`, `x_…`; ranks as R's SBC (`stats`), "
-    "ArviZ (`prior_sbc`) or a DataTree from here have them. Several tables of the same "
-    "simulations can be compared. If arrays have other names, you are asked which is which. A "
-    "few hundred rows with 50 draws each are a good start, 1,000 with 200 a good table. "
-    "Nothing is ever unpickled."
+    "the symmetric divergence; these alone, `log_likelihood` or `quantity_NAME` (N,) with "
+    "`…_draws` (N, K) are test quantities of your own. Weighted draws: `log_w` (N,) and "
+    "`log_w_draws` (N, K), log of claimed density over the density drawn from, at theta and at "
+    "its draws (or `w_draws`, `weights`, not as logarithms). `x_o` (M,) and `theta_o` (K, D) are "
+    "your own observation and q's draws there. `periods` (D,) are those of angles (0 for others), "
+    "`bounds` (D, 2) the prior's least and greatest values. Without `x` what needs it is left "
+    "out; complex `x` is read as two columns each, trials padded with NaN are recognised, and "
+    "`x_summary` (N, S) is read in place of a wide `x`. Two plain samples `p` (n, d) and `q` "
+    "(n′, d) are tested without x; so are `ranks` (N, D) of theta among q's draws with their "
+    "number `max_rank`, or `pit` (N, D) in [0, 1]. `probabilities` (N, C) of C models or classes "
+    "come with the true class, `label` (N,).\n\n`.npz`, several `.npy` or `.json`; HDF5, also of "
+    "MATLAB (v7.3), Julia and R, also with a group for each simulation; ArviZ netCDF with groups "
+    "`posterior`, `prior` and `observed_data` or `prior_predictive`; long `.csv` or `.parquet` "
+    "with a row for each draw: `sim`, `draw` (−1 is the true value), `theta_…`, `x_…`, perhaps "
+    "`weight`, or true values in columns such as `mass_true` beside `mass`; melted ones; ranks as "
+    "R's SBC (`stats`), ArviZ (`prior_sbc`) or a DataTree from here have them; results of bilby, "
+    "a file for each simulation. Several tables of the same simulations can be compared. If "
+    "arrays or columns have other names, you are asked which is which. A few hundred rows with 50 "
+    "draws each are a good start, 1,000 with 200 a good table. Nothing is ever unpickled."
 )
 _MEGABYTES = 200
 _ROLES = {
@@ -55,12 +65,26 @@ _ROLES = {
     "x": "x: data of each (N, …)",
     "theta_q": "theta_q: draws (N, K, D) or (K, N, D)",
 }
+_COLUMNS = {
+    "sim": "Simulation",
+    "draw": "Draw",
+    "theta": "True values",
+    "theta_q": "Draws of q",
+    "x": "Data",
+}
 _OPTIONAL = {
     "log_q": "log_q: log density of q at theta (N,)",
     "log_q_draws": "log_q_draws: the same at its draws (N, K)",
     "log_joint": "log_joint: log p(theta, x) (N,)",
     "log_joint_draws": "log_joint_draws: the same at q's draws (N, K)",
     "x_summary": "x_summary: read in place of a wide x (N, S)",
+    "log_w": "log_w: log weight of theta (N,)",
+    "log_w_draws": "log_w_draws: log weights of the draws (N, K)",
+    "w_draws": "w_draws: their weights, not as logarithms (N, K)",
+    "log_likelihood": "log_likelihood: log p(x | theta) (N,)",
+    "log_likelihood_draws": "log_likelihood_draws: the same at q's draws (N, K)",
+    "quantity_own": "A test quantity of your own at theta (N,)",
+    "quantity_own_draws": "The same quantity at q's draws (N, K)",
     "x_o": "x_o: your own observation (M,)",
     "theta_o": "theta_o: q's draws there (K, D)",
     "theta_names": "theta_names: names of the parameters (D,)",
@@ -147,7 +171,7 @@ class FileAnswers(NamedTuple):
     """A user's answers about files that do not say it themselves."""
 
     order: Order | None = None
-    arrays: Mapping[str, str] = {}
+    arrays: Mapping[str, Sequence[str]] = {}
     missing: Missing | None = None
     max_rank: int | None = None
 
@@ -168,27 +192,29 @@ def _read(sent: Sequence[tuple[str, File]], stamp: str) -> Tables:
     where only a user knows."""
     known: dict[Hashable, _Reading] = st.session_state.setdefault("uploads", {})
     said = FileAnswers.of(stamp)
-    request = (stamp, said.order, *said.arrays.items(), said.missing, said.max_rank)
+    request = (stamp, said.order, repr(said.arrays), said.missing, said.max_rank)
     if request not in known:
         known.clear()  # the tables of one choice at a time: they are large
         try:
             known[request] = _held(read_tables(sent, said))
         except AmbiguousOrder as question:
+            st.session_state[f"orders-{stamp}"] = question.orders
             st.info(plain(str(question)))
     reading = known.get(request, _Reading([]))
     for refusal in reading.refusals:
         st.error(plain(refusal), icon=":material/error:")
     if reading.unknown is not None:
-        st.session_state[f"shapes-{stamp}"] = reading.unknown.shapes
-    if shapes := st.session_state.get(f"shapes-{stamp}"):
-        _ask_arrays(stamp, shapes, said.arrays)
+        st.session_state[f"unknown-{stamp}"] = reading.unknown
+    unknown: UnknownArrays | None = st.session_state.get(f"unknown-{stamp}")
+    if unknown is not None:
+        _ask_arrays(stamp, unknown, said.arrays)
     if reading.most is not None or said.max_rank is not None:
         _ask_most(stamp, reading.most)
     _ask_missing(stamp, reading.tables, said.missing)
     if said.order is not None or request not in known:
         st.radio(
             "Order of the axes of theta_q",
-            list(_ORDERS),
+            st.session_state.get(f"orders-{stamp}", ("NKD", "KND")),
             index=None,
             format_func=_ORDERS.get,
             key=f"order-{stamp}",
@@ -228,20 +254,29 @@ def _say_missing(stamp: str) -> None:
     st.session_state[f"missing-{stamp}"] = "mask" if keep else "drop"
 
 
-def _ask_arrays(
-    stamp: str, shapes: Mapping[str, tuple[int, ...]], arrays: Mapping[str, str]
-) -> None:
-    """A form that asks which array is which; what shapes tell is chosen already."""
+def _ask_arrays(stamp: str, unknown: UnknownArrays, arrays: Mapping[str, Sequence[str]]) -> None:
+    """A form that asks which array is which, or which column; what is known is chosen already."""
+    what = "columns" if unknown.columns else "arrays"
     if not arrays:
-        st.info("The names of these arrays do not say what they are. Which is which?")
-    first = {**guess_roles(shapes), **arrays}
+        order = " Name draws of q in the order of the true values." * unknown.columns
+        st.info(f"The names of these {what} do not say what they are. Which is which?{order}")
+    guessed: Mapping[str, Sequence[str]]
+    if unknown.columns:
+        guessed, fields = guess_columns(list(unknown.shapes)), _COLUMNS
+    else:
+        guessed, fields = {r: [n] for r, n in guess_roles(unknown.shapes).items()}, _ROLES
+    first = {**guessed, **arrays}
+    # The columns of a table come after all of them as one array.
+    shapes = dict(list(unknown.shapes.items())[unknown.columns :])
     with st.form(f"which-{stamp}"):
-        for column, (role, about) in zip(st.columns(3), _ROLES.items(), strict=True):
+        for column, (role, about) in zip(st.columns(len(fields)), fields.items(), strict=True):
             with column:
-                _select(stamp, role, about, shapes, first)
-        with st.expander("Optional arrays", type="compact"):
-            for role, about in _OPTIONAL.items():
-                _select(stamp, role, about, shapes, first)
+                several = role == "x" or (unknown.columns and role != "sim")
+                _select(stamp, role, about, shapes, first, several=several)
+        if not unknown.columns:
+            with st.expander("Optional arrays", type="compact"):
+                for role, about in _OPTIONAL.items():
+                    _select(stamp, role, about, shapes, first)
         st.form_submit_button(
             "Read the table", on_click=_say_arrays, args=(stamp,), type="primary"
         )
@@ -252,27 +287,41 @@ def _select(
     role: str,
     about: str,
     shapes: Mapping[str, tuple[int, ...]],
-    first: Mapping[str, str],
+    first: Mapping[str, Sequence[str]],
+    *,
+    several: bool = False,
 ) -> None:
-    """The array of a role, or none."""
+    """The array of a role, or none; perhaps several, whose columns are joined."""
     names = list(shapes)
+    known = [name for name in first.get(role, ()) if name in names]
+
+    def shown(name: str) -> str:
+        return f"{label(name)} ({', '.join(map(str, shapes[name]))})"
+
+    key = f"which-{stamp}-{role}"
+    if several:
+        st.multiselect(about, names, known, format_func=shown, key=key, placeholder="None of them")
+        return
     st.selectbox(
         about,
         names,
-        index=names.index(first[role]) if first.get(role) in names else None,
-        format_func=lambda name: f"{label(name)} ({', '.join(map(str, shapes[name]))})",
-        key=f"which-{stamp}-{role}",
+        index=names.index(known[0]) if known else None,
+        format_func=shown,
+        key=key,
         placeholder="None of them",
     )
 
 
 def _say_arrays(stamp: str) -> None:
     """Keep the arrays chosen in the form, by role."""
-    values = {role: st.session_state.get(f"which-{stamp}-{role}") for role in _ROLES | _OPTIONAL}
-    arrays = {role: name for role, name in values.items() if name}
-    if "x_summary" not in arrays and {"theta", "theta_q"} <= arrays.keys():
-        arrays.setdefault("x", NO_X)
-    st.session_state[f"arrays-{stamp}"] = arrays
+    chosen: dict[str, list[str]] = {}
+    for role in _ROLES | _COLUMNS | _OPTIONAL:
+        value = st.session_state.get(f"which-{stamp}-{role}")
+        if value:
+            chosen[role] = [value] if isinstance(value, str) else value
+    if {"theta", "theta_q"} <= chosen.keys() and not {"sim", "x_summary"} & chosen.keys():
+        chosen.setdefault("x", [NO_X])
+    st.session_state[f"arrays-{stamp}"] = chosen
 
 
 def read_tables(sent: Sequence[tuple[str, File]], said: FileAnswers) -> _Reading:

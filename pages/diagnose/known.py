@@ -76,7 +76,8 @@ def diagnose(upload: Upload, methods: Sequence[Method], alpha: float, seed: int)
     store, methods = services().store, tuple(methods)
     wanted = tasks.tasks(upload, methods, seed)
     done = _done(wanted)
-    key = (upload.digest, *upload.names, *upload.x_names, keys.key(methods), seed, *done)
+    made = tuple(one.done for one in upload.corrected)
+    key = (upload.digest, *made, *upload.names, *upload.x_names, keys.key(methods), seed, *done)
     records, pending = once(
         ("records", *key),
         lambda: tasks.records(store, upload, methods, seed),
@@ -84,6 +85,13 @@ def diagnose(upload: Upload, methods: Sequence[Method], alpha: float, seed: int)
     )
     diagnosis = verdict(records, upload, alpha=alpha, seed=seed, pending=pending)
     return Known(diagnosis, methods, (alpha, *key))
+
+
+def unasked(upload: Upload, alpha: float, seed: int) -> Known:
+    """What is known of a table of which nothing is asked."""
+    found = verdict([], upload, alpha=alpha, seed=seed)
+    key = (alpha, upload.digest, *upload.names, seed, "unasked")
+    return Known(found, (), key, {question.name: () for question in QUESTIONS})
 
 
 def _done(wanted: Sequence[questions.AnyStudy | tasks.Work]) -> _Key:

@@ -2,11 +2,12 @@
 
 import streamlit as st
 
-from pages.diagnose import card, known, pixels, rows, source, takeaway, view
+from pages.diagnose import card, known, mistakes, pixels, reliability, rows, source, takeaway, view
 from pages.ui import jobs
 from pages.ui.services import services
 from validation_core.diagnosis import examples, tasks
-from validation_core.tables import Upload
+from validation_core.diagnosis.questions import Asked
+from validation_core.tables import ProbabilitiesUpload, Upload
 from validation_core.text import uncapitalise
 
 
@@ -46,6 +47,7 @@ def _diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
     with below:
         begun = rows.show(answered, answers, maps, state, label)
         pixels.show(upload, alpha, maps)
+        reliability.discrete(upload, label, alpha, seed)
     if row.open:
         with each_test:
             view.each_test(answered.diagnosis)
@@ -66,5 +68,12 @@ if not chosen and source.waits():
 # Nothing of the example stays in sight once a file is chosen: it would seem to be about that file.
 with st.container(key=card.EXAMPLE if about else "own-table"):
     for label, upload in chosen[:1]:
+        if isinstance(upload, ProbabilitiesUpload):
+            reliability.show(upload, label, alpha, seed)
+            continue
         view.what_was_read(upload, about)
-        _diagnose(upload, label, alpha, seed)
+        if mistakes.offer(upload):
+            _diagnose(upload, label, alpha, seed)
+        else:  # no verdict of draws that are not those of the true values beside them
+            tasks.save_upload(store, upload)
+            card.show(known.unasked(upload, alpha, seed), {}, Asked(frozenset()))

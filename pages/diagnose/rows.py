@@ -8,7 +8,7 @@ from typing import NamedTuple
 import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
-from pages.diagnose import ball, observation
+from pages.diagnose import ball, mend, observation
 from pages.diagnose.known import Known
 from pages.ui import jobs, panel
 from pages.ui.jobs import plain
@@ -29,6 +29,7 @@ from validation_core.drawing import style, svg
 from validation_core.drawing.marks import Grid
 from validation_core.engine import JobState
 from validation_core.localization import MapTask
+from validation_core.mending import Mended
 from validation_core.methods.base import Method
 from validation_core.report.sections import code
 from validation_core.tables import TableUpload, Upload
@@ -62,9 +63,16 @@ def is_open(name: str) -> bool:
 def _long(
     question: AnyQuestion, diagnosis: Diagnosis, methods: Sequence[Method]
 ) -> list[AnyStudy]:
-    """Of a long question the first stage; all of them once its row has been opened."""
+    """Of a long question the first stage, of one that is asked for none; all of them once its row
+    has been opened."""
     stages = question_studies([question], diagnosis.upload, methods, diagnosis.seed)
-    return [study for study in stages if is_open(question.name) or not study.needs]
+    wanted = is_open(question.name)
+    if question.asked_for:  # a row whose text changes closes: what was asked goes on
+        asked_of = st.session_state.setdefault(f"asked-{question.name}", set())
+        if wanted:
+            asked_of.add(diagnosis.upload.digest)
+        return stages if diagnosis.upload.digest in asked_of else []
+    return [study for study in stages if wanted or not study.needs]
 
 
 @contextmanager
@@ -134,6 +142,8 @@ def show(
                 observation.show(question.name, upload, diagnosis, methods, usual, label, sentence)
             elif answer is not None and summary is not None:
                 _opened(question, answer, known, summary, label)
+                if isinstance(answer.result, Mended):
+                    mend.downloads(answer.result, upload)
             else:
                 st.caption(plain(sentence))
             if question.mapped_by_localizers:
@@ -181,6 +191,8 @@ def _answer(
             return seen.sentences[0], icon
         said = without_pvalues(seen.sentences[0])
         return (said, icon) if said else ("Being worked out.", _WAITING)
+    if state is None and question.asked_for:
+        return "Open this row to work it out.", _ICONS[None]
     if state is None:
         return "Not worked out: none of these tests can be run on such tables.", _ICONS[None]
     if state.state == "queued":

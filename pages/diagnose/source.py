@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.diagnose import files
+from pages.diagnose import files, mistakes
 from pages.diagnose.files import Tables
 from pages.ui import folder, forms, recent
 from pages.ui.jobs import plain
@@ -41,8 +41,10 @@ def choose() -> Tables:
         tables = [_one_of(tables)]
     if not tables:  # an earlier table beside an error message would look like a result
         return [] if st.session_state.get("path" if path else "file") else _again()
-    recent.remember(*tables[0])
-    return tables
+    ((label, upload),) = tables
+    upload = mistakes.corrected(upload)
+    recent.remember(label, upload)
+    return [(label, upload)]
 
 
 def waits() -> bool:
@@ -74,6 +76,7 @@ def _again() -> Tables:
             )
     if table is None:
         return []
+    table = (table[0], mistakes.corrected(table[1]))
     st.button(
         f"Close {plain(table[0])}",
         on_click=recent.forget,

@@ -65,7 +65,11 @@ def _downloads(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
     )
 
     # What takes long may still run.
-    asked = Asked(running=frozenset(question.name for question in QUESTIONS if question.long))
+    unasked = [question for question in QUESTIONS if not question.asked_for]
+    asked = Asked(
+        frozenset(question.name for question in unasked) | frozenset(answers),
+        running=frozenset(question.name for question in unasked if question.long),
+    )
     with_draws = bool(st.session_state.get("with-draws"))
 
     # On a thread of its own, without a session: it may not ask Streamlit for anything.

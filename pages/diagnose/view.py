@@ -34,6 +34,7 @@ def what_was_read(upload: Upload, about: str = "") -> None:
     dim_theta, dim_x = upload.dims
     names = begun_text(upload.names, 8)
     rows, parameters = count_text(upload.n, "simulation"), count_text(dim_theta, "parameter")
+    read = "".join(f"; {one}" for one in upload.read_as)
     if isinstance(upload, SamplesUpload):
         columns = count_text(dim_theta, "column")
         summary = f"two samples, {upload.n:,} points in the smaller one, {columns} ({names})."
@@ -41,8 +42,7 @@ def what_was_read(upload: Upload, about: str = "") -> None:
         summary = f"{rows}: {upload.ranked}, {parameters} ({names}); no draws of q, no x."
     else:
         x = f"x has {count_text(dim_x, 'dimension')}" if dim_x else "no x"
-        draws = count_text(upload.k, "draw")
-        summary = f"{rows} with {draws} each; {parameters} ({names}); {x}."
+        summary = f"{rows} with {upload.drawn[1]} each; {parameters} ({names}); {x}{read}."
     st.caption(plain(f"{about} Loaded {summary}"))
     for reason, count in upload.dropped.items():
         were = "was" if count == 1 else "were"

@@ -5,15 +5,15 @@ derived from its cookie, so that visitors see only their own.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TypedDict, cast
+from dataclasses import asdict, replace
+from typing import Any, TypedDict, cast
 
 import streamlit as st
 
 from pages.ui import address, kept, quotas
 from pages.ui.services import services
 from validation_core.diagnosis import tasks
-from validation_core.tables import Upload
+from validation_core.tables import Correction, Upload
 
 _KEPT = 8
 _SPEC = "recent"
@@ -31,6 +31,8 @@ class RecentTable(TypedDict):
     x_names: list[str]
     dropped: dict[str, int]
     notes: list[str]
+    read_as: list[str]
+    corrected: list[dict[str, Any]]
 
 
 def remember(label: str, upload: Upload) -> None:
@@ -44,6 +46,8 @@ def remember(label: str, upload: Upload) -> None:
         "x_names": list(upload.x_names),
         "dropped": dict(upload.dropped),
         "notes": list(upload.notes),
+        "read_as": list(upload.read_as),
+        "corrected": [asdict(one) for one in upload.corrected],
     }
     known = listed()
     if known and known[0] == entry:
@@ -92,6 +96,8 @@ def again(entry: RecentTable) -> tuple[str, Upload] | None:
             x_names=tuple(entry["x_names"]),
             dropped=dict(entry["dropped"]),
             notes=tuple(entry["notes"]),
+            read_as=tuple(entry.get("read_as", ())),
+            corrected=tuple(Correction(**one) for one in entry.get("corrected", ())),
         )
     return entry["label"], known[digest]
 

@@ -28,6 +28,7 @@ from validation_core.api.table import Table, as_table
 from validation_core.api.work import Watch, progress_watch, run_in_turn
 from validation_core.diagnosis import Diagnosis, Record, tasks
 from validation_core.diagnosis.card import Card, diagnosis_card
+from validation_core.diagnosis.outcome import Outcome, outcome
 from validation_core.diagnosis.questions import (
     ALIASES,
     Answer,
@@ -41,7 +42,7 @@ from validation_core.diagnosis.questions import (
     question_studies,
 )
 from validation_core.diagnosis.tasks import RelabelTask
-from validation_core.diagnosis.verdict import NoClaims, Parameter, verdict
+from validation_core.diagnosis.verdict import ENOUGH, NoClaims, Parameter, verdict
 from validation_core.drawing.drawn import Drawn
 from validation_core.engine import Task, WorkerPool
 from validation_core.engine.pool import helper_pool
@@ -49,7 +50,7 @@ from validation_core.methods.base import Method
 from validation_core.relabelling.claims import Claims
 from validation_core.scores.trained_scores import Training
 from validation_core.store import Store
-from validation_core.tables import TableUpload, Upload
+from validation_core.tables import ProbabilitiesUpload, TableUpload, Upload
 from validation_core.tables.reading import File
 
 _QUICK = 30_000  # numbers in the truths from which on a long question is asked only by name
@@ -144,6 +145,27 @@ class DiagnosisResult(Result):
     def verdict(self) -> str:
         """`problem found`, `no problem found` or `not enough data`: never that q is right."""
         return self.diagnosis.verdict
+
+    def outcome(self, shift: float = ENOUGH) -> Outcome:
+        """The verdict as a gate: `passed`, `problem` or `too little power`.
+
+        Args:
+            shift: bias of one parameter, in posterior sds, that a table must be able to show with
+                power 0.8; where it is not, it has too little power.
+
+        Raises:
+            ValueError: for a bias that is not above zero.
+
+        Examples:
+            >>> npt.diagnose(table, methods=["sbc", "tarp"], questions="none").outcome()
+            'problem'
+        """
+        return outcome(self.diagnosis, shift)
+
+    @property
+    def passed(self) -> bool:
+        """Whether no problem was found by a table that finds a bias of half a posterior sd."""
+        return self.outcome() == "passed"
 
     @property
     def pvalue(self) -> float | None:
@@ -277,8 +299,22 @@ class DiagnosisResult(Result):
 
         return datatree(self.diagnosis, self.diagnosis.upload)
 
+    def _summary(self, ending: str) -> bytes:
+        """The summary of this ending: Markdown, or JUnit's XML."""
+        from validation_core.report.summaries import junit, markdown
+
+        write = junit if ending == ".xml" else markdown
+        said = self.outcome()
+        return write(self.diagnosis, self.answers, said, self.path, self.asked).encode("utf-8")
+
     def _writers(self) -> Mapping[str, Callable[[], bytes]]:
-        return {**super()._writers(), ".png": self.image, ".nc": self.datatree}
+        return {
+            **super()._writers(),
+            ".md": lambda: self._summary(".md"),
+            ".xml": lambda: self._summary(".xml"),
+            ".png": self.image,
+            ".nc": self.datatree,
+        }
 
 
 def diagnose(
@@ -303,7 +339,7 @@ def diagnose(
         methods: by default the usual ones, `all` for further ones too, or some by name.
         questions: `usual` (all that are quick on a table of this size), `all`, `none`, or some of
             size (calibration), over_x (where_x), in_theta (where_theta), observation, cause,
-            sensitivity and checker (type1_error).
+            sensitivity, checker (type1_error), in_nats and mend.
         alpha: level of the whole diagnosis.
         seed: of the split into training and test rows, of networks and of tie-breakers.
         budget: seconds; tests and questions that would take longer are not run.
@@ -321,6 +357,11 @@ def diagnose(
     asked, chosen = resolve_questions(questions), resolve_methods(methods)
     known = as_table(table)
     upload = known.upload
+    if isinstance(upload, ProbabilitiesUpload):
+        raise ValueError(
+            "A diagnosis compares true values with draws; got probabilities of classes. Test them "
+            "with npt.reliability(table)."
+        )
     tasks.register_upload(upload)
     store = store or Store.usual()
     with progress_watch(progress) as watch:
@@ -372,7 +413,7 @@ def ask(
 
     Args:
         question: size (calibration), over_x (where_x), in_theta (where_theta), observation,
-            cause, sensitivity or checker (type1_error).
+            cause, sensitivity, checker (type1_error), in_nats or mend.
         table: theta (N, D), x (N, ...), theta_q (N, K, D); or a file that holds them.
         methods: whose networks it may read; those that a diagnosis runs unasked.
         alpha: level of everything that it may claim.

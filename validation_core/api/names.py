@@ -97,7 +97,7 @@ def resolve_questions(names: str | Sequence[str]) -> tuple[AnyQuestion, ...]:
     """
     if isinstance(names, str):
         if names in ("usual", "all"):
-            return QUESTIONS
+            return tuple(each for each in QUESTIONS if names == "all" or not each.asked_for)
         names = () if names == "none" else (names,)
     chosen = [resolve_question(name) for name in names]
     return tuple(question for question in QUESTIONS if question in chosen)

@@ -4,16 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, Unpack, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from validation_core import tables
-from validation_core.tables import Missing, Order, RanksUpload, SamplesUpload, Upload
-from validation_core.tables.in_memory import plain_arrays
+from validation_core.tables import (
+    Correction,
+    ProbabilitiesUpload,
+    RanksUpload,
+    Reading,
+    SamplesUpload,
+    Upload,
+)
+from validation_core.tables.in_memory import arrays_of, is_in_memory, read_in_memory
+from validation_core.tables.own_quantities import QuantityFunction, evaluated
+from validation_core.tables.ragged import plain_values
 from validation_core.tables.reading import File
+from validation_core.tables.roles import DRAWS_OF_QUANTITY, QUANTITY
+from validation_core.tables.shapes import draws_array, real_numbers
+from validation_core.tables.source import working_dtype
+from validation_core.tables.x_columns import read_x
 
 _UNNAMED = "table.npz"
+Quantity = tuple[ArrayLike, ArrayLike] | QuantityFunction
+"""A test quantity: its values at theta (N,) and at the draws (N, K), or a function of theta, x."""
 
 
 class Table:
@@ -36,12 +52,17 @@ class Table:
         log_q_draws: log q at the draws (N, K), in nats.
         log_joint: log p(theta, x) (N,), in nats, up to one constant for all.
         log_joint_draws: the same at the draws (N, K).
+        log_w: log weight of theta (N,), up to one number at each x: the log density that the
+            claimed posterior has there, less that of the law which the draws are from.
+        log_w_draws: the same at the draws (N, K): log of their importance weights.
+        log_likelihood: log p(x | theta) (N,), up to a constant that may differ from x to x.
+        log_likelihood_draws: the same at the draws (N, K).
+        quantities: your own test quantities by name, each a pair of arrays, (N,) at theta and
+            (N, K) at the draws, or a function that gives (n,) for theta (n, D) and x (n, M). NaN
+            leaves a row out of that quantity's test.
         x_o: your own observation (M,).
         theta_o: draws of q there (K', D).
-        order: order of the axes of theta_q, NKD or KND; needed only where N = K.
-        circular: names of the angles among the parameters, () for none; None to recognise them.
-        missing: what NaN in x means: "mask", a missing value, or "drop", a failed simulation; None
-            to recognise padding, and to leave out other rows.
+        options: as in `read`: order, circular, logarithms, bounds, corrections, missing.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
@@ -77,11 +98,14 @@ class Table:
         log_q_draws: ArrayLike | None = None,
         log_joint: ArrayLike | None = None,
         log_joint_draws: ArrayLike | None = None,
+        log_w: ArrayLike | None = None,
+        log_w_draws: ArrayLike | None = None,
+        log_likelihood: ArrayLike | None = None,
+        log_likelihood_draws: ArrayLike | None = None,
+        quantities: Mapping[str, Quantity] | None = None,
         x_o: ArrayLike | None = None,
         theta_o: ArrayLike | None = None,
-        order: Order | None = None,
-        circular: Sequence[str] | None = None,
-        missing: Missing | None = None,
+        **options: Unpack[Reading],
     ) -> None:
         given: dict[str, ArrayLike | None] = {
             "theta": theta,
@@ -95,10 +119,15 @@ class Table:
             "log_q_draws": log_q_draws,
             "log_joint": log_joint,
             "log_joint_draws": log_joint_draws,
+            "log_w": log_w,
+            "log_w_draws": log_w_draws,
+            "log_likelihood": log_likelihood,
+            "log_likelihood_draws": log_likelihood_draws,
             "x_o": x_o,
             "theta_o": theta_o,
         }
-        self.upload = _upload(given, order=order, circular=circular, missing=missing)
+        own = _quantity_arrays(quantities, given, options) if quantities else {}
+        self.upload = read_in_memory({**given, **own}, **options)
         self.path = _UNNAMED
 
     @classmethod
@@ -125,7 +154,7 @@ class Table:
         Raises:
             ValueError: for samples with different numbers of columns, or too few rows.
         """
-        return cls.of(_upload({"p": p, "q": q, "theta_names": names or None}))
+        return cls.of(read_in_memory({"p": p, "q": q, "theta_names": names or None}))
 
     @classmethod
     def ranks(
@@ -143,7 +172,25 @@ class Table:
             ValueError: for ranks that are not whole, or lie outside of their range.
         """
         given = {"ranks": ranks, "max_rank": max_rank, "theta_names": names or None}
-        return cls.of(_upload(given))
+        return cls.of(read_in_memory(given))
+
+    @classmethod
+    def classes(
+        cls, probabilities: ArrayLike, label: ArrayLike, *, names: Sequence[str] = ()
+    ) -> Table:
+        """Make a table of probabilities of classes, such as models, for `reliability`.
+
+        Args:
+            probabilities: q's probability of each class at each x (N, C), or (N,) of the second
+                of two.
+            label: the true class (N,), numbered from 0 or 1, or one-hot (N, C).
+            names: labels of the C classes.
+
+        Raises:
+            ValueError: for numbers that are no probabilities or classes.
+        """
+        given = {"probabilities": probabilities, "label": label, "class_names": names or None}
+        return cls.of(read_in_memory(given))
 
     @property
     def n(self) -> int:
@@ -153,7 +200,7 @@ class Table:
     @property
     def k(self) -> int:
         """Draws K of q at each x; 0 for two samples, and for ranks among unknown numbers."""
-        return self.upload.k
+        return self.upload.drawn[0]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -175,6 +222,11 @@ class Table:
         """Changes made while reading it, in sentences."""
         return self.upload.notes
 
+    @property
+    def mistakes(self) -> tuple[Correction, ...]:
+        """Mistakes of the file that its numbers show, each with the line of code against it."""
+        return self.upload.mistakes
+
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return its arrays by public name: theta (N, D), x (N, M), theta_q (N, K, D), ..."""
         return dict(self.upload.arrays())
@@ -191,60 +243,96 @@ class Table:
         path = Path(path)
         if path.suffix != ".npz":
             raise ValueError(f"A table is written as .npz; got {path.name}. Rename it.")
-        labels = {"theta_names": self.names, "x_names": self.x_names}
+        classes = isinstance(self.upload, ProbabilitiesUpload)
+        labels = {"class_names" if classes else "theta_names": self.names, "x_names": self.x_names}
         named = {name: np.array(label) for name, label in labels.items() if label}
         np.savez_compressed(path, allow_pickle=False, **self.arrays(), **named)
         return path
 
     def __repr__(self) -> str:
         d, m = self.upload.dims
+        if isinstance(self.upload, ProbabilitiesUpload):
+            return f"Table({self.n} rows, probabilities of {d} classes)"
         if isinstance(self.upload, SamplesUpload):
             return f"Table(two samples, {self.n} points in the smaller one, {d} quantities)"
         if isinstance(self.upload, RanksUpload):
             return f"Table({self.n} rows, {self.upload.ranked}, {d} parameters)"
-        data = f"{m} data" if m else "no x"
-        return f"Table({self.n} rows, {self.k} draws of q at each, {d} parameters, {data})"
+        draws, data = self.upload.drawn[1], f"{m} data" if m else "no x"
+        return f"Table({self.n} rows, {draws} of q at each, {d} parameters, {data})"
 
 
-def _upload(
-    given: Mapping[str, ArrayLike | None],
-    *,
-    order: Order | None = None,
-    circular: Sequence[str] | None = None,
-    missing: Missing | None = None,
-) -> Upload:
-    plain = plain_arrays(given)
-    return Upload.of(
-        plain.arrays,
-        order=order,
-        circular=circular,
-        missing=missing or plain.missing,
-        notes=plain.notes,
-    )
+def _quantity_arrays(
+    quantities: Mapping[str, Quantity], given: Mapping[str, ArrayLike | None], options: Reading
+) -> dict[str, NDArray[np.generic]]:
+    """The arrays of test quantities by the names that they have in a file.
+
+    Raises:
+        ValueError: for what is neither a pair of arrays nor a function, or a function that fails.
+    """
+    arrays = arrays_of(plain_values(given).values)
+    out: dict[str, NDArray[np.generic]] = {}
+    for name, quantity in quantities.items():
+        if callable(quantity):
+            pair = _evaluated(name, quantity, arrays, options)
+        elif isinstance(quantity, tuple | list) and len(quantity) == 2:
+            pair = (np.asarray(quantity[0]), np.asarray(quantity[1]))
+        else:
+            raise ValueError(
+                f"The quantity {name!r} must be its values at theta (N,) and at the draws (N, K), "
+                f"or a function of theta (n, D) and x (n, M); got {type(quantity).__name__}. Give "
+                f"one of those."
+            )
+        out |= {f"{QUANTITY}{name}": pair[0], f"{QUANTITY}{name}{DRAWS_OF_QUANTITY}": pair[1]}
+    return out
 
 
-def read(
-    file: File,
-    *,
-    order: Order | None = None,
-    arrays: Mapping[str, str] | None = None,
-    circular: Sequence[str] | None = None,
-    missing: Missing | None = None,
-    max_rank: int | None = None,
-) -> Table:
-    """Read a table, two samples or ranks: .npz, .npy, HDF5, netCDF, .csv or .parquet.
+def _evaluated(
+    name: str,
+    function: QuantityFunction,
+    arrays: Mapping[str, NDArray[np.generic]],
+    options: Reading,
+) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+    """A function's values at theta (N,) and at the draws, in the order of theta_q's axes."""
+    numbers = {role: array.astype(working_dtype(array.dtype)) for role, array in arrays.items()}
+    theta, draws = (real_numbers(role, numbers[role]) for role in ("theta", "theta_q"))
+    theta = theta.reshape(len(theta), -1)
+    n, d = theta.shape
+    if draws.ndim > 3:  # of an image
+        draws = draws.reshape(*draws.shape[:2], -1)
+    q, saved = draws_array(draws, n, d, options.get("order"))
+    x = read_x(numbers, n, options.get("missing")).x
+    values = evaluated(name, function, theta, x, q)
+    return values.truth, values.draws if saved == "NKD" else values.draws.T
 
-    Nothing is ever unpickled, and nothing is read before its declared size has been accepted.
+
+def read(file: Any, **options: Unpack[Reading]) -> Table:
+    """Read the table, the two samples or the ranks in a file, in several, or in a folder of them.
+
+    Files are .npz, .npy, HDF5 (MATLAB's and Julia's too), netCDF, .csv, .parquet or .json. Several
+    make one table: an array in each, or a simulation in each. Nothing is ever unpickled, and
+    nothing is read before its declared size has been accepted.
 
     Args:
-        file: a path, the bytes of the file, or the file opened for reading.
-        order: order of the axes of theta_q, NKD or KND; needed only where N = K.
-        arrays: names of its arrays by role, where not recognised: {"theta": "params"}; {"x":
-            "none"} says that there is no x.
-        circular: names of the angles among the parameters, () for none; None to recognise them.
-        missing: what NaN in x means: "mask", a missing value, or "drop", a failed simulation; None
-            to recognise padding, and to leave out other rows.
-        max_rank: the largest rank that ranks can take, where the file does not say it.
+        file: a path, the bytes of a file, or a file opened for reading; several of these; the
+            path of a folder; or what is in memory: arrays or tensors by name, a frame of pandas
+            whose rows are a long table, a Dataset or DataTree of xarray, InferenceData of ArviZ.
+        options: what a user says about it:
+            order: order of the axes of theta_q, NKD or KND, needed only where N = K; DKN or DNK
+                where all axes are reversed.
+            arrays: names of its arrays by role, where not recognised: {"theta": "params"}; several
+                are joined by columns: {"x": ["image", "meta"]}. Of a long table, names of columns:
+                {"sim": "event", "theta": ["mass_true"], "theta_q": ["mass"]}. {"x": "none"} says
+                that there is no x.
+            circular: names of the angles among the parameters, or {"phi": 24.0} with the period
+                of each; () for none, None to recognise them.
+            logarithms: names of the positive parameters that are read by their logarithm; () for
+                none, None to recognise those that range over decades.
+            bounds: least and greatest value that the prior allows: {"theta_2": (0, 1)}.
+            corrections: mistakes of the file to correct: any of rows, columns, scale, one_row,
+                thin or thin=M (every M-th draw). `Table.mistakes` says which are found.
+            missing: what NaN in x means: "mask", a missing value, or "drop", a failed simulation;
+                None to recognise padding, and to leave out other rows.
+            max_rank: the largest rank that ranks can take, where the file does not say it.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
@@ -256,18 +344,19 @@ def read(
         >>> npt.read(table.save("table.npz"))
         Table(60 rows, 20 draws of q at each, 2 parameters, 2 data)
     """
-    path = str(file) if isinstance(file, Path | str) else _UNNAMED
-    upload = tables.read(
-        file, order=order, arrays=arrays, circular=circular, missing=missing, max_rank=max_rank
-    )
-    return Table.of(upload, path)
+    if is_in_memory(file):
+        return Table.of(read_in_memory(file, **options))
+    one = isinstance(file, str | bytes) or not isinstance(file, Sequence)
+    several = cast("Sequence[File]", [file] if one else file)
+    path = str(several[0]) if several and isinstance(several[0], Path | str) else _UNNAMED
+    return Table.of(tables.read_one(several, **options), path)
 
 
-def as_table(source: Table | Upload | File | Mapping[str, ArrayLike]) -> Table:
-    """Convert a table, an upload, a file, or arrays by their public names to a table.
+def as_table(source: Table | Upload | File | Sequence[File] | Mapping[str, ArrayLike]) -> Table:
+    """Convert a table, an upload, files, arrays by name, a frame or a dataset to a table.
 
     Args:
-        source: any of these; a file as a path, its bytes, or opened for reading.
+        source: any of these; as `read` takes what is not a table yet.
 
     Raises:
         ValueError: as `read` does.
@@ -276,6 +365,4 @@ def as_table(source: Table | Upload | File | Mapping[str, ArrayLike]) -> Table:
         return source
     if isinstance(source, Upload):
         return Table.of(source)
-    if isinstance(source, Mapping):
-        return Table.of(_upload(source))
     return read(source)

@@ -4,7 +4,10 @@
     nptlab diagnose table.npz --json -            the same for programs
     nptlab diagnose table.npz --report page.html  the same to show
     nptlab diagnose table.npz --method all        with DC, AutoML, MMD-FUSE, L-C2ST
+    nptlab diagnose table.npz --fail-on problem   a gate: exit code 1 where q is found wrong
+    nptlab observation table.npz --row 12         q at one observation of your own
     nptlab compare a.npz b.npz                    which of two is nearer the truth
+    nptlab mend table.npz --out folder            weights for q's draws, where they help
     nptlab power --comparison colt_tree           a paper's figure, made anew
     nptlab power --benchmark gaussian --set perturbation=heavy_tail --method c2st --gamma 0,0.1
     nptlab divergence --html figures.html         Domke's three figures
@@ -12,10 +15,11 @@
     nptlab lecture --html folder                  a lecture of five of them, notes and exercises
     nptlab methods                                with their options and papers
 
-Results go to standard output, progress to standard error. Exit codes: 0 ran; 1 `store verify`
-found damage; 2 bad input, with one line that says the rule, what was got, and what to do; 130
-stopped by Ctrl-C. Networks and results are kept in the user's cache folder, or in NPTLAB_CACHE:
-what was worked out once is there at once.
+Results go to standard output, progress to standard error. Exit codes: 0 ran; 1 a gate
+(--fail-on) found a problem, or `store verify` damage; 2 bad input, with one line that says the
+rule, what was got, and what to do; 3 a gate's table could not have told; 130 stopped by Ctrl-C.
+Networks and results are kept in the user's cache folder, or in NPTLAB_CACHE: what was worked out
+once is there at once.
 """
 
 from __future__ import annotations
@@ -34,13 +38,16 @@ from validation_core.cli.process import prepare_process, tell
 # name, function that adds its arguments (in validation_core.cli), help text
 COMMANDS = (
     ("diagnose", "diagnose:add", "a verdict on a table of draws"),
+    ("observation", "observation:add", "what can be said of q at one's own observation"),
     ("compare", "compare:add", "several posteriors of the same simulations"),
+    ("mend", "mend:add", "weights for q's draws, judged on rows that they never saw"),
     ("power", "power:add", "how often methods reject on a benchmark"),
     (
         "divergence",
         "divergence:add",
         "symmetric divergence over simulations: the figures of its paper",
     ),
+    ("schema", "listing:add_schema", "the JSON Schema of what diagnose --json writes"),
     ("methods", "listing:add_methods", "the methods, with options and papers"),
     ("benchmarks", "listing:add_benchmarks", "the benchmarks, with options and papers"),
     ("lessons", "lessons:add_lessons", "each as an HTML file that needs no server"),

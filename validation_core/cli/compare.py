@@ -41,7 +41,7 @@ def _run(chosen: argparse.Namespace) -> None:
             f"A comparison needs at least two tables; got {len(chosen.files)}. Name another file."
         )
     check_writable(chosen.json)
-    tables = [read_table(path, chosen) for path in chosen.files]
+    tables = [read_table([path], chosen) for path in chosen.files]
     result = compared(_labels(chosen.files), tables, 0, chosen.seed, Store.usual(), _StartLines())
     write_json_text(result.to_json, chosen.json, lambda: _print_comparison(result))
 

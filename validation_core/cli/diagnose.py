@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from validation_core import Record, Store, diagnosis
+from validation_core import Record, Store, Table, diagnosis, reliability
 from validation_core.api import diagnose
 from validation_core.api.names import resolve_questions
 from validation_core.cli.options import (
@@ -23,18 +23,21 @@ from validation_core.cli.options import (
 )
 from validation_core.cli.process import tell
 from validation_core.diagnosis import Diagnosis, findings
+from validation_core.diagnosis.outcome import EXIT_CODES, Outcome, outcome
 from validation_core.diagnosis.questions import QUESTIONS, Asked
 from validation_core.diagnosis.questions.calibration.figure_names import USUAL_NAMES
 from validation_core.diagnosis.tasks import DiagnoseTask
-from validation_core.diagnosis.verdict import read_line
+from validation_core.diagnosis.verdict import ENOUGH, read_line
 from validation_core.engine import Task
 from validation_core.methods.base import Method
-from validation_core.tables import SamplesUpload
+from validation_core.report import summaries
+from validation_core.tables import ProbabilitiesUpload, SamplesUpload
 from validation_core.text import equals
 
 _FILE = """\
-A file is .npz (or several .npy), HDF5, an ArviZ netCDF / DataTree, long .csv or .parquet.
-Nothing is ever unpickled, nothing is read before its declared size has been accepted. It holds
+A file is .npz (or several .npy, or a folder of them), HDF5 (MATLAB's -v7.3 and Julia's too), an
+ArviZ netCDF / DataTree, .json, long or melted .csv or .parquet. Nothing is ever unpickled, nothing
+is read before its declared size has been accepted. It holds
 
   theta                       (N, D)         the true parameters, drawn from the prior
   x                           (N, ...)       the data simulated from each; axes are flattened
@@ -43,22 +46,41 @@ Nothing is ever unpickled, nothing is read before its declared size has been acc
   log_q, log_q_draws          (N,), (N, K)   optional: log q at theta and at the draws;
                                              coverage of highest-density regions
   log_joint, log_joint_draws  (N,), (N, K)   optional: log p(theta, x), normalised or not; with
-                                             the pair above the symmetric divergence
+                                             the pair above the symmetric divergence,
+                                             alone a test quantity; so is log_likelihood
   x_summary                   (N, S)         optional: read in place of a wide x
+  quantity_NAME, quantity_NAME_draws         optional: a test quantity of your own at theta (N,)
+                                             and at the draws (N, K), up to 20 of them; NaN leaves
+                                             a row out of its test
+  log_w, log_w_draws          (N,), (N, K)   optional: log weights, claimed density over the one
+                                             drawn from; w, w_draws (weights) where no logarithms
   x_o, theta_o                (M,), (K', D)  optional: your own observation and q's draws there
   theta_names, x_names        (D,), (M,)     optional labels
   periods                     (D,)           optional: of parameters that are angles, 0 for others;
                                              recognised where it is left out
+  bounds                      (D, 2)         optional: the prior's least and greatest value of each
+                                             parameter, NaN or infinite where there is none
 
 or two plain sample sets, p (n, d) and q (n', d), without conditioning; or ranks (N, D) of theta
 among q's draws with max_rank, their number, or pit (N, D) in [0, 1], without the draws (also the
-stats of R's SBC as .csv, prior_sbc of ArviZ, and what --datatree wrote). x may be left out;
+stats of R's SBC as .csv, prior_sbc of ArviZ, and what --datatree wrote); or probabilities (N, C)
+of C models or classes with the true class label (N,), and class_names (C,). x may be left out;
 complex x is read as two columns each; trials padded with NaN are recognised, other NaN in x are
-missing values with --missing mask. Names that sbi, BayesFlow
-and tarp use are understood; --map theta=NAME --map x=NAME gives others. A long table has one row
-for each draw with sim, draw (-1 is the true value), theta_*, x_*; an ArviZ file has groups
-posterior, prior and observed_data or prior_predictive. Below N = 50 no classifier is trained,
-below K = 10 ranks are coarse; a thousand simulations with a hundred draws each make a good table.
+missing values with --missing mask. Names that sbi,
+BayesFlow and tarp use are understood; --map theta=NAME --map x=NAME gives others, x=NAME+NAME
+joins columns. A long table has one row for each draw with sim, draw (-1 is the true value),
+theta_*, x_*, log_*, quantity_*, perhaps weight, or true values in columns such as mass_true beside
+mass; of other names --map sim=NAME,draw=NAME,theta=NAME+NAME,theta_q=NAME+NAME,x=NAME says which
+is which. An ArviZ file has groups posterior, prior and observed_data or prior_predictive. HDF5 may
+have a group for each simulation, and files of one simulation each (results of bilby) are rows of
+one table. Where all axes are reversed, as MATLAB, Julia and R store them, --order DKN says so.
+Below N = 50 no classifier is trained, below K = 10 ranks are coarse; a thousand simulations with
+a hundred draws each make a good table.
+
+Positive parameters over decades are read by their logarithm (--logarithms none: as saved). Where
+rows, columns or scale of theta_q are not theta's, that is said before any verdict, with the line
+of code against it; --correct rows, columns or scale corrects it while reading, --correct thin=5
+uses every 5th draw of a chain, --correct one_row one row of each repeated theta.
 
 True values and draws are converted to one float type, the narrowest they were saved in, so that
 equal numbers stay equal. Rows must have draws of their own: where q was sampled once and pasted
@@ -66,11 +88,19 @@ at several rows (a constant x, a few distinct x), they are not independent, and 
 """
 
 
+_FAILING: dict[str, tuple[Outcome, ...]] = {
+    "never": (),
+    "problem": ("problem",),
+    "power": ("problem", "too little power"),
+}
+"""Outcomes that end with a code of their own, by --fail-on."""
+
+
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _FILE
     option = parser.add_argument
-    option("file", type=Path)
+    option("files", type=Path, nargs="+", metavar="FILE", help="one file, several, or a folder")
     usual = ", ".join(method.name for method in diagnosis.default_methods())
     further = ", ".join(diagnosis.further_names())
     option(
@@ -101,20 +131,47 @@ def add(parser: argparse.ArgumentParser) -> None:
         "report",
     )
     option("--datatree", type=Path, metavar="PATH.nc", help="write the ranks as ArviZ reads them")
+    option("--markdown", type=Path, metavar="PATH.md", help="write a summary, as of a CI job")
+    option("--junit", type=Path, metavar="PATH.xml", help="write the verdict as a test report")
     add_json_option(parser)
+    gate = parser.add_argument_group(
+        "gate", "Exit code 0: passed. 1: a problem was found. 3: too little power to tell."
+    )
+    gate.add_argument(
+        "--fail-on",
+        choices=list(_FAILING),
+        default="never",
+        help="problem: end with 1 where q is found wrong; power: with 3, too, where the table is "
+        "too small to find the bias of --shift; by default a diagnosis that ran ends with 0",
+    )
+    gate.add_argument(
+        "--shift",
+        type=float,
+        default=ENOUGH,
+        metavar="SD",
+        help="bias of one parameter, in posterior sds, that is to be found with power 0.8; "
+        f"default {ENOUGH:g}",
+    )
     parser.set_defaults(run=_run)
 
 
-def _run(chosen: argparse.Namespace) -> None:
-    """Read the file, run the tests that can run, and print the diagnosis.
+def _run(chosen: argparse.Namespace) -> int:
+    """Read the file, run the tests that can run, print the diagnosis, and return the exit code.
 
     Raises:
         ValueError: for a file or options that cannot be used.
     """
     wanted, questions = _wanted(chosen.method), _asked(chosen.answers)
-    table = read_table(chosen.file, chosen)
+    table = read_table(chosen.files, chosen)
     figures = [path for _, path in chosen.figure]
-    check_writable(chosen.report, chosen.card, chosen.datatree, chosen.json, *figures)
+    if not chosen.shift > 0:
+        raise ValueError(f"--shift is a bias above 0 posterior sd; got {chosen.shift:g}. Try 0.5.")
+    short = [(chosen.markdown, summaries.markdown), (chosen.junit, summaries.junit)]
+    others = [chosen.report, chosen.card, chosen.datatree, chosen.json, *figures]
+    check_writable(*others, *(path for path, _ in short))
+    if isinstance(table.upload, ProbabilitiesUpload):
+        _reliability(table, chosen)
+        return 0
     if chosen.datatree and isinstance(table.upload, SamplesUpload):
         raise ValueError(
             f"A DataTree holds ranks of true values among q's draws at each x; got "
@@ -139,7 +196,41 @@ def _run(chosen: argparse.Namespace) -> None:
         result.save_figure(name, path)
     if chosen.datatree:
         chosen.datatree.write_bytes(result.datatree())
+    said = outcome(result.diagnosis, chosen.shift)
+    for path, write in short:
+        if path is not None:
+            text = write(result.diagnosis, result.answers, said, result.path, result.asked)
+            path.write_text(text, encoding="utf-8")
     write_json_text(result.to_json, chosen.json, lambda: print_diagnosis(result))
+    return EXIT_CODES[said] if said in _FAILING[chosen.fail_on] else 0
+
+
+def _reliability(table: Table, chosen: argparse.Namespace) -> None:
+    """Test probabilities of classes, and print the answer.
+
+    Raises:
+        ValueError: for outputs that it has not.
+    """
+    if chosen.datatree or chosen.card:
+        raise ValueError(
+            "Probabilities of classes have no ranks and no card; got --datatree or --card. Take "
+            "--report, --figure reliability=PATH or --json."
+        )
+    result = reliability(table, alpha=chosen.alpha, seed=chosen.seed, progress=False)
+    if chosen.report:
+        chosen.report.write_text(result.document(), encoding="utf-8")
+    for name, path in chosen.figure:
+        result.save_figure(name.capitalize(), path)
+
+    def aloud() -> None:
+        print(f"{table.n:,} rows with probabilities of {len(table.names)} classes.")
+        for text in (*table.warnings, *table.notes):
+            print(f"  {text}")
+        print(f"\n{result.verdict.capitalize()}. {' '.join(result.sentences)}\n")
+        for row in result.rows():
+            print(f"  {row['class']}: said {row['said']:.1%}, happened {row['happened']:.1%}")
+
+    write_json_text(result.to_json, chosen.json, aloud)
 
 
 def _figure(text: str) -> tuple[str, Path]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 import validation_core as npt
 from validation_core.cli.options import add_json_option, option_text, write_json
 from validation_core.describe import describe
+from validation_core.report.numbers import schema
 
 if TYPE_CHECKING:
     from validation_core.methods.base import Method
@@ -26,6 +27,11 @@ def add_benchmarks(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `benchmarks`."""
     add_json_option(parser)
     parser.set_defaults(run=lambda chosen: _list(npt.BENCHMARKS, chosen.json))
+
+
+def add_schema(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `schema`."""
+    parser.set_defaults(run=lambda chosen: print(schema()))
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:

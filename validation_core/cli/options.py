@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args, get_origin, get_ty
 import validation_core as npt
 from validation_core.cli.process import tell
 from validation_core.keys import Specification
+from validation_core.tables.chosen import merge_pairs
 
 if TYPE_CHECKING:
     from validation_core.engine import Task
@@ -31,22 +32,51 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
 
 
 def add_table_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for reading a table's file: --order and --map."""
+    """Add the options for reading a table's file: --order, --map and what a user knows of it."""
     option = parser.add_argument
-    option("--order", choices=("NKD", "KND"), help="axes of theta_q, where N = K leaves it open")
+    option(
+        "--order",
+        choices=("NKD", "KND", "DKN", "DNK"),
+        help="axes of theta_q, where N = K leaves it open; D first: all axes are reversed, as "
+        "MATLAB, Julia and R store them",
+    )
     option(
         "--map",
         action="append",
         type=_pairs,
         default=[],
-        metavar="theta=NAME[,x=NAME...]",
-        help="which array is which, where their names are not understood",
+        metavar="theta=NAME[,x=NAME+NAME...]",
+        help="which array is which, where their names are not understood; + joins the columns of "
+        "several; of a long table its columns: sim=NAME,draw=NAME,theta=NAME+NAME,theta_q=...",
     )
     option(
         "--circular",
+        type=_circular,
+        metavar="NAME[=PERIOD][,...]|none",
+        help="parameters that are angles; recognised by default",
+    )
+    option(
+        "--logarithms",
         type=_names,
         metavar="NAME[,NAME...]|none",
-        help="parameters that are angles; recognised by default",
+        help="positive parameters read by their logarithm; by default those over decades",
+    )
+    option(
+        "--bounds",
+        action="append",
+        type=_bounds,
+        default=[],
+        metavar="NAME=LOW:HIGH[,...]",
+        help="the prior's bounds: draws of q outside are tested as such; inf for none",
+    )
+    option(
+        "--correct",
+        action="append",
+        type=_names,
+        default=[],
+        metavar="NAME[,NAME...]",
+        help="mistakes of the file to correct, where a diagnosis says so: rows, columns, scale, "
+        "one_row (of each theta), thin or thin=M (every M-th draw)",
     )
     option(
         "--missing",
@@ -56,33 +86,63 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
     option("--max-rank", type=int, metavar="K", help="draws that ranks without draws are among")
 
 
+def _circular(text: str) -> tuple[str, ...] | dict[str, float]:
+    """Names of angles, or NAME=PERIOD pairs, for argparse."""
+    if "=" not in text:
+        return _names(text)
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(equals and math.isfinite(_number(period)) for _, equals, period in pairs):
+        raise argparse.ArgumentTypeError(
+            f"either every angle has a period or none has; got {text!r}; try phi=24,psi=360"
+        )
+    return {name: _number(period) for name, _, period in pairs}
+
+
+def _bounds(text: str) -> dict[str, tuple[float, float]]:
+    """Comma-separated NAME=LOW:HIGH, for argparse."""
+    found = {}
+    for part in text.split(","):
+        name, _, ends = part.rpartition("=")
+        low, high = (_number(end) for end in ends.partition(":")[::2])
+        if not name or math.isnan(low) or math.isnan(high):
+            raise argparse.ArgumentTypeError(
+                f"bounds are NAME=LOW:HIGH; got {part!r}; try theta_1=0:1 or theta_1=0:inf"
+            )
+        found[name] = (low, high)
+    return found
+
+
 def _names(text: str) -> tuple[str, ...]:
     """Comma-separated names; `none` is the empty list."""
     return () if text == "none" else tuple(name for name in text.split(",") if name)
 
 
-def _pairs(text: str) -> dict[str, str]:
+def _pairs(text: str) -> list[tuple[str, str]]:
     """Comma-separated ROLE=NAME pairs, for argparse."""
     pairs = [part.partition("=") for part in text.split(",")]
     if not all(role and name for role, _, name in pairs):
         raise argparse.ArgumentTypeError(
             f"an array is named as ROLE=NAME; got {text!r}; try theta=params"
         )
-    return {role: name for role, _, name in pairs}
+    return [(role, name) for role, _, name in pairs]
 
 
-def read_table(path: Path, chosen: argparse.Namespace) -> npt.Table:
-    """The table in a file that a command names.
+def read_table(paths: Sequence[Path], chosen: argparse.Namespace) -> npt.Table:
+    """The table in the files or folders that a command names.
 
     Raises:
-        ValueError: for a file that cannot be read, whatever its reader raises.
+        ValueError: for files that cannot be read, whatever their reader raises.
     """
+    arrays = merge_pairs(pair for pairs in chosen.map for pair in pairs)
     try:
         return npt.read(
-            path,
+            paths,
             order=chosen.order,
-            arrays=_mapped(chosen),
+            arrays=arrays,
             circular=chosen.circular,
+            logarithms=chosen.logarithms,
+            bounds={name: ends for pairs in chosen.bounds for name, ends in pairs.items()} or None,
+            corrections=[name for names in chosen.correct for name in names],
             missing=chosen.missing,
             max_rank=chosen.max_rank,
         )
@@ -90,14 +150,10 @@ def read_table(path: Path, chosen: argparse.Namespace) -> npt.Table:
         raise  # its message is for the user
     except Exception as error:
         raise ValueError(
-            f"A table is read from its file's numbers and names; got {path}, where that fails "
-            f"({type(error).__name__}). Save it again, with names of plain characters."
+            f"A table is read from its file's numbers and names; got "
+            f"{', '.join(map(str, paths))}, where that fails ({type(error).__name__}). Save it "
+            f"again, with names of plain characters."
         ) from error
-
-
-def _mapped(chosen: argparse.Namespace) -> dict[str, str]:
-    """The pairs of every --map of a command, merged."""
-    return {role: name for pairs in chosen.map for role, name in pairs.items()}
 
 
 def parse_level(text: str) -> float:

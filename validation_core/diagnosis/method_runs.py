@@ -28,10 +28,13 @@ from validation_core.relabelling.table_statistics import LearnedScore, nearest, 
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.classifier import TrainedClassifier
+from validation_core.scores.quantities import ranked_quantities
 from validation_core.tables import RanksUpload, TableUpload, Upload
+from validation_core.tables.bounds import widened
 from validation_core.types import (
     Array,
     Budget,
+    ClassProbabilities,
     Outcome,
     PosteriorTable,
     Scores,
@@ -80,6 +83,8 @@ def run_method(
         outcome = replace(outcome, budget=method.budget(len(train), upload.k))
     effect, arrays = _learnt(method, trained, upload, seed)
     effect = _with_outcome(effect, method, outcome)
+    if method.ranks_parameters and (own := ranked_quantities(upload.own_quantities)):
+        effect = replace(effect, quantities=tuple(own))
     if read.looked is not None:
         effect = _with_place(effect, read.rows, read.looked.x, int(outcome.arrays["worst"]))
         arrays["theta_q"] = read.looked.q
@@ -155,7 +160,7 @@ def _read(upload: Upload, method: Method, seed: int, trained: Network | None) ->
     if isinstance(upload, TableUpload) and (method.layout == "table" or method.learns_anew):
         return _read_table(upload, method, seed, trained)
     data = upload.data
-    assert not isinstance(data, TruthRanks), "ranks are tested as they are"
+    assert not isinstance(data, TruthRanks | ClassProbabilities), "they are tested as they are"
     rng = stream(seed, "diagnose", "blocks")
     if method.is_fixed:
         blocks = _blocks(data, rng, method.most_rows(upload))
@@ -288,9 +293,11 @@ def run_relabelling(
         relabelings=method.relabelings,
         learned=learned_scores,
         densities=upload.densities,
+        quantities=list(upload.own_quantities.values()),
         groups=upload.groups,
         training=train,
         near=observed,
+        bounds=None if upload.bounds is None else np.stack(widened(upload.bounds), axis=1),
         share=1.0 if whole else UNLEARNED,
         first=None if first is None else OmnibusResult.read(first.arrays),
         report=report,
@@ -301,6 +308,7 @@ def run_relabelling(
         scores=tuple(networks),
         whole=whole,
         claims=len(result.claims),
+        quantities=tuple(upload.own_quantities) or None,
     )
     return Record(
         name=method.name,

@@ -9,7 +9,13 @@ import numpy as np
 from validation_core.methods import METHODS
 from validation_core.methods.base import LEARN_ROWS, RANK_ROWS, Further, Method
 from validation_core.scores.slots import FEWEST_DRAWS
-from validation_core.tables import RanksUpload, SamplesUpload, TableUpload, Upload
+from validation_core.tables import (
+    ProbabilitiesUpload,
+    RanksUpload,
+    SamplesUpload,
+    TableUpload,
+    Upload,
+)
 from validation_core.tables.ranges import Range
 from validation_core.text import begun_text, count_text
 
@@ -59,6 +65,11 @@ def method_obstacle(method: Method, upload: Upload) -> str | None:
         return (
             "It compares true values with q's draws; got ranks alone. Save theta, x and theta_q "
             "to run it."
+        )
+    if isinstance(upload, ProbabilitiesUpload):
+        return (
+            "It compares true values with draws; got probabilities of classes, which have a test "
+            "of their own: npt.reliability(table)."
         )
     if isinstance(upload, SamplesUpload) and (method.layout == "table" or method.learns_anew):
         return (

@@ -71,7 +71,7 @@ def load_upload(store: Store, digest: str) -> Upload:
         raise ValueError(
             f"A diagnosis needs its table in the store; got none for {digest}. Upload it again."
         )
-    upload = Upload.of(stored.arrays, order="NKD")
+    upload = Upload.of(stored.arrays, order="NKD", logarithms=())
     register_upload(upload)
     return upload
 

@@ -28,8 +28,9 @@ from validation_core.methods.record import LISTED, Record, remark
 from validation_core.methods.sbc import CONTINUOUS
 from validation_core.relabelling.claims import Claims
 from validation_core.relabelling.result import OmnibusResult
-from validation_core.scores.quantities import LOG_Q, QUANTITIES, labels
-from validation_core.tables import RanksUpload, SamplesUpload, Upload
+from validation_core.scores.quantities import LOG_Q, OWN, kinds_of, labels, ranked_quantities
+from validation_core.tables import RanksUpload, SamplesUpload, TableUpload, Upload
+from validation_core.tables.weights import Weighting
 from validation_core.text import SMALLEST, count_text, equals, level_text
 from validation_core.types import Array
 
@@ -132,7 +133,7 @@ class Diagnosis:
                     "everything that is looked at, does not: take this as a hint."
                 )
             tests = 1 if record.kind.decides else tests - 1
-        return remark(record, tests=tests, alpha=self.alpha)
+        return remark(record, tests=tests, alpha=self.alpha, weighted=self._weighting is not None)
 
     def to_json(self) -> dict[str, JSON]:
         """One object, as the command line prints it with a few fields more."""
@@ -143,7 +144,7 @@ class Diagnosis:
             "alpha": self.alpha,
             "seed": self.seed,
             "n": self.upload.n,
-            "k": self.upload.k,
+            "k": self.upload.drawn[0],
             "dim_theta": dim_theta,
             "dim_x": dim_x,
             "pvalue": self.pvalue,
@@ -154,11 +155,18 @@ class Diagnosis:
             "cause": [{"parameter": p.name, "reading": p.reading} for p in self.flagged],
             "sensitivity": self._sensitivity(),
             "dropped": dict(self.upload.dropped),
+            "mistakes": codec.to_json(self.upload.mistakes),
+            "corrected": codec.to_json(self.upload.corrected),
             "warnings": list(self.upload.warnings),
             "notes": list(self.upload.notes),
             "digest": self.upload.digest,
             "version": __version__,
+            **({} if self._weighting is None else {"weights": self._weighting.to_json()}),
         }
+
+    @property
+    def _weighting(self) -> Weighting | None:
+        return self.upload.weighting if isinstance(self.upload, TableUpload) else None
 
     def families(self) -> list[dict[str, Any]]:
         """Each family of claims that the verdict rests on, the smallest p first."""
@@ -233,15 +241,19 @@ def verdict(
     ran = [record for record in records if record.status == "ran"]
     for record in ran:
         if record.kind.decides:
-            return _relabelled(_claims(record, alpha), records, upload, alpha, seed, pending)
+            return _relabelled(
+                _claims(record, alpha, upload), records, upload, alpha, seed, pending
+            )
     raw = np.array([record.pvalue for record in ran] + [1.0] * pending, dtype=float)
     raw[raw <= SMALLEST] = 0.0  # a bound, not a number to multiply
     holm = np.maximum(statistics.holm(raw), SMALLEST) if len(raw) else raw
     adjusted = {record.label: float(p) for record, p in zip(ran, holm, strict=False)}
-    parameters = _parameters(ran, upload.names, len(raw))
+    parameters = _parameters(ran, upload, len(raw))
     shift = _shift(ran, upload, alpha / max(1, len(raw)))
     state = _state(min(adjusted.values(), default=None), shift, alpha, pending)
-    claims = _none(records, pending) if asked_under is None else _claims(asked_under, alpha)
+    claims = (
+        _none(records, pending) if asked_under is None else _claims(asked_under, alpha, upload)
+    )
     return Diagnosis(
         state, alpha, seed, upload, tuple(records), adjusted, parameters, shift, claims, pending
     )
@@ -258,15 +270,16 @@ def read_line(diagnosis: Diagnosis) -> str:
         summary = f"{rows} of {upload.ranked}, {parameters}"
     else:
         data = f"{dim_x:,} data" if dim_x else "no x"
-        summary = f"{rows} with {count_text(upload.k, 'draw')} of q at each, {parameters}, {data}"
+        summary = f"{rows} with {upload.drawn[1]} of q at each, {parameters}, {data}"
+    summary += "".join(f"; {read}" for read in upload.read_as)
     lost = "".join(
         f"; {count_text(count, 'row')} left out ({why})" for why, count in upload.dropped.items()
     )
     return f"{summary}{lost}. Level {level_text(diagnosis.alpha)}, seed {diagnosis.seed}."
 
 
-def _claims(relabelling: Record, alpha: float) -> Claims:
-    return Claims(OmnibusResult.read(relabelling.arrays), alpha)
+def _claims(relabelling: Record, alpha: float, upload: Upload) -> Claims:
+    return Claims(OmnibusResult.read(relabelling.arrays), alpha, tuple(upload.own_quantities))
 
 
 def _none(records: Sequence[Record], pending: int) -> NoClaims:
@@ -294,10 +307,10 @@ def _relabelled(
     adjusted |= {record.label: float(p) for record, p in zip(others, holm, strict=True)}
     parameters = tuple(
         replace(parameter, pvalue_adjusted=_of_quantity(parameter, i, claims))
-        for i, parameter in enumerate(_parameters(ran, upload.names, 1))
+        for i, parameter in enumerate(_parameters(ran, upload, 1))
     )
     critical = claims.result.critical(alpha, "means")
-    size = detectable_shift_by_relabelling(upload.n, upload.k, critical)
+    size = detectable_shift_by_relabelling(upload.n, upload.effective_k, critical)
     shift = _Shift(size, POWER, "omnibus")
     state = _state(claims.pvalue, shift, alpha, pending)
     return Diagnosis(
@@ -310,6 +323,8 @@ def _of_quantity(one: Parameter, at: int, claims: Claims) -> float:
     kind = one.family
     if kind == "marginals":
         return claims.parameter(at)
+    if kind == OWN:
+        return claims.quantity(one.name)
     return claims.densities() if kind == LOG_Q else claims.together()
 
 
@@ -326,6 +341,7 @@ _SHIFTED = {
         "q is less dense at true values than at its own draws (over-confident)",
         "q is denser at true values than at its own draws (under-confident)",
     ),
+    OWN: ("lower at true values than at q's draws", "higher at true values than at q's draws"),
 }
 """By family of test quantities that are no parameters, what low and high ranks say."""
 
@@ -334,12 +350,17 @@ def _mapped(record: Record) -> bool:
     return record.kind.localizes and record.status == "ran"
 
 
-def _parameters(ran: Sequence[Record], names: Sequence[str], tests: int) -> tuple[Parameter, ...]:
+def _parameters(ran: Sequence[Record], upload: Upload, tests: int) -> tuple[Parameter, ...]:
+    names, own = upload.names, ranked_quantities(upload.own_quantities)
     sbc = next((record for record in ran if record.kind.ranks_parameters), None)
     if sbc is None:
         return ()
     u, distances, pvalues = (sbc.arrays[name] for name in ("u", "statistics", "pvalues"))
-    quantities = [(kind, name) for kind in _families(sbc) for name in labels([kind], names)]
+    quantities = [
+        (kind, name)
+        for kind in _families(sbc)
+        for name in (own if kind == OWN else labels([kind], names))
+    ]
     count = len(pvalues) * tests
     return tuple(
         Parameter(
@@ -358,7 +379,7 @@ def _parameters(ran: Sequence[Record], names: Sequence[str], tests: int) -> tupl
 
 def _families(sbc: Record) -> list[str]:
     """Names of the kinds of quantities that were ranked."""
-    return [list(QUANTITIES)[int(kind)] for kind in sbc.arrays["kinds"]]
+    return kinds_of(sbc.arrays["kinds"])
 
 
 def _reading(u: Array, kind: str = "marginals") -> str:
@@ -397,7 +418,7 @@ def _shift(ran: Sequence[Record], upload: Upload, level: float) -> _Shift | None
     by_name = {record.name: record for record in ran}
     if "sbc" in by_name and "marginals" in _families(by_name["sbc"]):
         each = level / len(by_name["sbc"].arrays["pvalues"])
-        size = detectable_shift_by_ranks(upload.n, upload.k or CONTINUOUS, each)
+        size = detectable_shift_by_ranks(upload.n, upload.effective_k or CONTINUOUS, each)
         return _Shift(size, POWER, "sbc")
     if "multiple" in by_name:
         used = by_name["multiple"]
@@ -422,6 +443,16 @@ class _Shift(NamedTuple):
 
 
 def _verdict_sentence(found: Diagnosis) -> str:
+    """The finding, and how sure it is; of a file with a mistake this first, or its correction."""
+    upload = found.upload
+    if upload.unusable:
+        findings = " ".join(one.finding for one in upload.mistakes)
+        return f"Correct the file first. {findings}"
+    done = " ".join(one.done for one in upload.corrected)
+    return f"{_finding(found)} Corrected: {done}" if done else _finding(found)
+
+
+def _finding(found: Diagnosis) -> str:
     """The finding, and how sure it is."""
     if found.verdict == "problem found":
         return _problem(found)

@@ -27,6 +27,13 @@ from .draws_table import Table, save
 from .run import MAX_SECONDS, MEMORY_MB
 from .sbi import SBI_EXAMPLE, from_sbi
 from .table_sizes import NEEDS, Need, Suggestion, needs, suggest, table_bytes
+from .weighted import (
+    LIKELIHOOD_EXAMPLE,
+    RATIO_EXAMPLE,
+    SEQUENTIAL_EXAMPLE,
+    from_prior,
+    with_proposal,
+)
 
 __all__ = [
     "MAX_SECONDS",
@@ -38,16 +45,21 @@ __all__ = [
     "Table",
     "from_bayesflow",
     "from_callable",
+    "from_prior",
     "from_sbi",
     "needs",
     "save",
     "suggest",
     "table_bytes",
+    "with_proposal",
 ]
 
 SNIPPETS: Mapping[str, str] = {
     "sbi": SBI_EXAMPLE,
     "BayesFlow": BAYESFLOW_EXAMPLE,
     "any sample(x, k)": ANY_EXAMPLE,
+    "sbi NRE": RATIO_EXAMPLE,
+    "sbi NLE": LIKELIHOOD_EXAMPLE,
+    "sbi, sequential": SEQUENTIAL_EXAMPLE,
 }
 """Complete examples by the tool they are for, each ending in a file to upload."""

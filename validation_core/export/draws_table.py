@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import Array, as_matrix, as_numpy, check_shape, float_type
+
+Quantity = Callable[[Array, Array], ArrayLike] | tuple[ArrayLike, ArrayLike]
+"""A test quantity: a function of theta (n, D) and x (n, M), or its values at theta and draws."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -28,6 +31,10 @@ class Table:
     """(N,): log q(theta | x)."""
     log_q_draws: Array | None = None
     """(N, K): log q at each draw, given its x."""
+    log_w: Array | None = None
+    """(N,): log weight of theta, where draws are weighted."""
+    log_w_draws: Array | None = None
+    """(N, K): log weight of each draw."""
     theta_names: Sequence[str] | None = None
     """D labels."""
     x_names: Sequence[str] | None = None
@@ -40,7 +47,8 @@ class Table:
 
         Args:
             path: of the file; `.npz` is added where it is missing.
-            more: further arguments of `save`: x_o and theta_o, log_joint and log_joint_draws.
+            more: further arguments of `save`: x_o and theta_o, log_joint and log_joint_draws,
+                quantities.
 
         Raises:
             ValueError: as `save` does.
@@ -53,6 +61,8 @@ class Table:
             **{
                 "log_q": self.log_q,
                 "log_q_draws": self.log_q_draws,
+                "log_w": self.log_w,
+                "log_w_draws": self.log_w_draws,
                 "theta_names": self.theta_names,
                 "x_names": self.x_names,
                 **more,
@@ -70,6 +80,11 @@ def save(
     log_q_draws: ArrayLike | None = None,
     log_joint: ArrayLike | None = None,
     log_joint_draws: ArrayLike | None = None,
+    log_w: ArrayLike | None = None,
+    log_w_draws: ArrayLike | None = None,
+    log_likelihood: ArrayLike | None = None,
+    log_likelihood_draws: ArrayLike | None = None,
+    quantities: Mapping[str, Quantity] | None = None,
     x_o: ArrayLike | None = None,
     theta_o: ArrayLike | None = None,
     theta_names: Sequence[str] | None = None,
@@ -89,6 +104,14 @@ def save(
         log_q_draws: (N, K): the same at each draw.
         log_joint: (N,): log p(theta, x), up to one constant for all rows and draws.
         log_joint_draws: (N, K): the same at each draw with its x.
+        log_w: (N,): log of the density that the tested posterior has at theta over the one that
+            draws are from, up to a number at each x.
+        log_w_draws: (N, K): the same at each draw: log of its importance weight.
+        log_likelihood: (N,): log p(x | theta), up to a constant that may differ from x to x.
+        log_likelihood_draws: (N, K): the same at each draw with its x.
+        quantities: your own test quantities by name: a function that gives (n,) for theta (n, D)
+            and x (n, M), or its values at theta (N,) and at the draws (N, K). If q is right, the
+            value at the truth ranks evenly among those at the draws.
         x_o: your own observation, shaped like one x; with
         theta_o: (K_o, D): draws of q there.
         theta_names: D labels.
@@ -118,7 +141,15 @@ def save(
         "log_q_draws": log_q_draws,
         "log_joint": log_joint,
         "log_joint_draws": log_joint_draws,
+        "log_w": log_w,
+        "log_w_draws": log_w_draws,
+        "log_likelihood": log_likelihood,
+        "log_likelihood_draws": log_likelihood_draws,
     }
+    for name, quantity in (quantities or {}).items():
+        own = _evaluated(name, quantity, truth, data.reshape(n, width), draws)
+        densities |= {f"quantity_{name}": own[0], f"quantity_{name}_draws": own[1]}
+        kinds |= {f"quantity_{name}{end}": np.float64 for end in ("", "_draws")}
     for name, values in densities.items():
         if values is not None:
             shape = draws.shape[:2] if name.endswith("draws") else (n,)
@@ -138,6 +169,39 @@ def save(
         if labels is not None:
             packed[name] = check_shape(name, np.array([str(label) for label in labels]), (count,))
     return _write(Path(path), packed)
+
+
+def _evaluated(
+    name: str, quantity: Quantity, theta: Array, x: Array, draws: Array
+) -> tuple[Array, Array]:
+    """A test quantity at the truths (N,) and at the draws (N, K).
+
+    Raises:
+        ValueError: for a function that fails, with the quantity's name, or no pair of arrays.
+    """
+    if not callable(quantity):
+        try:
+            at_theta, at_draws = quantity
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"The quantity {name!r} must be a function of theta (n, D) and x (n, M), or its "
+                f"values (N,) and (N, K); got {type(quantity).__name__}. Give one of those."
+            ) from None
+        return as_numpy(at_theta), as_numpy(at_draws)
+    n, k, d = draws.shape
+    try:
+        both = [
+            as_numpy(quantity(theta, x)).reshape(n),
+            # One draw of every row at a time: x need not be repeated in memory.
+            np.stack([as_numpy(quantity(draws[:, i], x)).reshape(n) for i in range(k)], axis=1),
+        ]
+    except Exception as error:  # whatever a user's function raises
+        raise ValueError(
+            f"The quantity {name!r} must give (n,) for theta (n, {d}) and x (n, {x.shape[1]}); "
+            f"got {type(error).__name__}: {' '.join(str(error).split())[:200]}. Try it on the "
+            f"truths."
+        ) from error
+    return both[0], both[1]
 
 
 def _write(path: Path, arrays: Mapping[str, Any]) -> Path:

@@ -16,6 +16,7 @@ PARTS = (
     "sbi",
     "bayesflow",
     "any_sampler",
+    "weighted",
     "__init__",
 )
 """Modules of the package, each after those that it imports."""

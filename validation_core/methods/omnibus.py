@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from validation_core.drawing.marks import Axis, Line, Panel, Points, VLine
 from validation_core.methods.base import RANKED, Method, Work
 from validation_core.methods.mmd_fuse import null_of_relabelings
 from validation_core.relabelling import relabelled
-from validation_core.relabelling.families import LEARNED_FAMILIES, Family
+from validation_core.relabelling.families import LEARNED, Family
 from validation_core.relabelling.result import OmnibusResult
 from validation_core.relabelling.table_statistics import RELABELINGS
 from validation_core.types import (
@@ -29,6 +30,7 @@ from validation_core.types import (
 )
 
 if TYPE_CHECKING:
+    from validation_core.methods.record import Record
     from validation_core.relabelling.claims import Claims
     from validation_core.tables import Upload
     from validation_core.tables.ranges import Range
@@ -51,6 +53,9 @@ _SHORT: Mapping[Family, str] = {
     "together_over_x": "Together, over x",
     "learned_over_x": "Learned, over x",
     "observation": "Near x_o",
+    "weights": "Weights",
+    "own": "Own quantities",
+    "own_over_x": "Own, over x",
 }
 """Families beside an axis, that a phone has room for."""
 _READ_NULL = (
@@ -167,15 +172,31 @@ class Omnibus(Method):
 
     @classmethod
     def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
-        del names
+        return cls._figures(arrays, names, ())
+
+    @classmethod
+    def pictures(
+        cls,
+        record: Record,
+        *,
+        alpha: float = 0.05,
+        names: Sequence[str] = (),
+        only: int | None = None,
+    ) -> list[Drawn]:
+        del alpha, only
+        return cls._figures(record.arrays, names, record.effect.quantities or ())
+
+    @classmethod
+    def _figures(
+        cls, arrays: Mapping[str, Array], names: Sequence[str], own: Sequence[str]
+    ) -> list[Drawn]:
+        """The figures, with the names of the parameters and of the table's own quantities."""
         sheets: list[Drawn] = []
         if "claims" in arrays:
             from validation_core.relabelling.claims import Claims
 
-            result = OmnibusResult.read(arrays)
-            sheets.append(
-                Drawn("What is claimed", _families(Claims(result, _LEVEL)), _READ_FAMILIES)
-            )
+            claims = Claims(OmnibusResult.read(arrays), _LEVEL, tuple(own))
+            sheets.append(Drawn("What is claimed", _families(claims, names), _READ_FAMILIES))
         for observed, relabelled_evidence, of in _parts(arrays):
             label = "clearest claim, −log p"
             null = null_of_relabelings(relabelled_evidence, observed, label)
@@ -224,7 +245,7 @@ def _parts(arrays: Mapping[str, Array]) -> list[tuple[float, Array, str]]:
     if "claims" not in arrays:
         return [(float(np.max(arrays["evidence"])), np.asarray(arrays["null"]), "")]
     result = OmnibusResult.read(arrays)
-    learned = np.array([claim.family in LEARNED_FAMILIES for claim in result.claims])
+    learned = np.array([claim.of in LEARNED for claim in result.claims])
     parts = [(float(result.minus_log_p[~learned].max()), result.null, "")]
     if learned.any():
         parts.append(
@@ -233,9 +254,9 @@ def _parts(arrays: Mapping[str, Array]) -> list[tuple[float, Array, str]]:
     return [part for part in parts if np.isfinite(part[0])]
 
 
-def _families(claims: Claims) -> Panel:
+def _families(claims: Claims, names: Sequence[str]) -> Panel:
     """Adjusted p of each family on a log axis, the smallest on top."""
-    rows = claims.families()
+    rows = claims.families(names)
     p = np.array([row["pvalue"] for row in rows])
     least = 0.7 * float(p.min(initial=1 / (claims.result.relabelings + 1)))
     places = np.arange(len(rows))
@@ -247,7 +268,7 @@ def _families(claims: Claims) -> Panel:
         symbol=[
             "circle" if row["named"] and row["pvalue"] <= claims.alpha else "ring" for row in rows
         ],
-        texts=[f"{row['title']}: {row['claim']}" for row in rows],
+        texts=[f"{row['title']}: {escape(row['claim'])}" for row in rows],
         hover="%{text}: p = %{x:.3g}",
     )
     return Panel(

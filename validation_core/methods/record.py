@@ -50,6 +50,8 @@ class Effects:
     whole: bool | None = None
     """Whether these are all that there will be."""
     claims: int | None = None
+    quantities: tuple[str, ...] | None = None
+    """Names of the user's own test quantities that it ranked."""
 
     @classmethod
     def of(cls, effects: Mapping[str, JSON]) -> Effects:
@@ -177,13 +179,16 @@ def _relabeled(record: Record) -> tuple[str, ...]:
     return (f"p is from {effect.relabelings:,} relabelings, so that none is below {least}.",)
 
 
-def remark(record: Record, *, tests: int = 1, alpha: float = 1.0) -> str | None:
+def remark(
+    record: Record, *, tests: int = 1, alpha: float = 1.0, weighted: bool = False
+) -> str | None:
     """Caveats that weaken a method's answer, if there are any.
 
     Args:
         record: of one method.
         tests: that Holm's correction is over.
         alpha: the level of all of them.
+        weighted: whether draws were weighted, so that true values are among those drawn anew.
     """
     if record.status != "ran":
         return None
@@ -196,7 +201,7 @@ def remark(record: Record, *, tests: int = 1, alpha: float = 1.0) -> str | None:
             f"correction for {tests} tests multiplies it. Ask for more relabelings or fewer tests."
         )
     tied = effect.numbers.get("tied", 0.0)
-    if tied <= _TIED:
+    if tied <= _TIED or weighted:
         return None
     place = record.kind.about
     return (

@@ -19,11 +19,14 @@ from validation_core.methods.base import Method
 from validation_core.relabelling.claims import parameter_name
 from validation_core.scores.quantities import (
     LOG_Q,
+    OWN,
     QUANTITIES,
     Quantities,
     chosen,
+    kinds_of,
     labels,
     parameters_of,
+    ranked_quantities,
 )
 from validation_core.statistics.histograms import bins
 from validation_core.text import equals
@@ -44,6 +47,7 @@ from validation_core.types import (
 if TYPE_CHECKING:
     from validation_core.methods.record import Record
     from validation_core.tables import TableUpload, Upload
+    from validation_core.tables.own_quantities import OwnQuantity
     from validation_core.tables.ranges import Range
 
 _SHOWN = 6
@@ -120,8 +124,10 @@ class SBC(Method):
         return Quantities(names, log_q)
 
     def known_scores(self, upload: TableUpload) -> TableScores | None:
-        names = chosen(self.quantities)
-        return _with_log_q(upload, names) if LOG_Q in names else None
+        names, own = chosen(self.quantities), ranked_quantities(upload.own_quantities)
+        if LOG_Q not in names and not own:
+            return None
+        return _with_known(upload, names, list(own.values()))
 
     def obstacle(self, upload: Upload) -> str | None:
         names = chosen(self.quantities)
@@ -162,10 +168,17 @@ class SBC(Method):
 
     @classmethod
     def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
+        return cls._figures(arrays, names, ())
+
+    @classmethod
+    def _figures(
+        cls, arrays: Mapping[str, Array], names: Sequence[str], own: Sequence[str]
+    ) -> list[Drawn]:
+        """The figures, with the names of the parameters and of the table's own quantities."""
         u = np.asarray(arrays.get("u", np.zeros((0, 0))))
         k = int(arrays.get("k", 1))
         quantity_names = quantity_labels(
-            np.asarray(arrays.get("kinds", np.zeros(1, int))), len(u), names
+            np.asarray(arrays.get("kinds", np.zeros(1, int))), len(u), names, own
         )
         adjusted = np.asarray(arrays.get("adjusted", np.ones(len(u))))
         ranked = worst_quantities(u, quantity_names, adjusted)
@@ -199,19 +212,21 @@ class SBC(Method):
         only: int | None = None,
     ) -> list[Drawn]:
         del alpha
+        own = record.effect.quantities or ()
         if only is None:
-            return cls.figures(record.arrays, names)
-        return cls.figures(*_of_one(record.arrays, names, only))
+            return cls._figures(record.arrays, names, own)
+        return cls.figures(*_of_one(record.arrays, names, own, only))
 
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
         """Per quantity an exact KS test; the smallest p-value times their number, at most 1.
 
         arrays: u (..., S, n); statistics, pvalues and, by Holm, adjusted p-values (..., S); k
-        (...), draws at each x; kinds (..., F), places of the chosen names in the registry.
+        (...), draws at each x; kinds (..., F), places of the chosen names in the registry, which
+        that of the table's own follows.
         """
         assert isinstance(scores, TableScores)
         u = statistics.conformal_ranks(scores.truth, scores.draws, rng)  # (..., S, n)
-        return self._outcome(u, scores.draws.shape[-1])
+        return self._outcome(u, scores.draws.shape[-1], own=bool(scores.own))
 
     def test_ranks(self, ranks: TruthRanks, rng: np.random.Generator) -> Outcome:
         """The same of ranks that came without draws.
@@ -223,12 +238,14 @@ class SBC(Method):
         same = ranks.most.min() == ranks.most.max() and ranks.most.min() > 0
         return self._outcome(u, int(ranks.most.flat[0]) if same else CONTINUOUS)
 
-    def _outcome(self, u: Array, k: int) -> Outcome:
-        """The test of ranks u (..., S, n) among k draws."""
+    def _outcome(self, u: Array, k: int, *, own: bool = False) -> Outcome:
+        """The test of ranks u (..., S, n) among k draws; the last may be of a table's own
+        quantities."""
         uniformity = statistics.ks(u)
         together = _bonferroni(uniformity)
         *trials, _, n = u.shape
         kinds = [list(QUANTITIES).index(name) for name in chosen(self.quantities)]
+        kinds += [len(QUANTITIES)] * own
         return Outcome(
             together.statistic,
             together.pvalue,
@@ -255,18 +272,21 @@ def _bonferroni(tests: statistics.Uniformity) -> statistics.Uniformity:
     return statistics.Uniformity(tests.statistic.max(-1), smallest)
 
 
-def _with_log_q(upload: TableUpload, quantities: Sequence[str]) -> TableScores:
-    """Test quantities, log q last as in the registry: read from the file, which holds no q."""
-    truth, draws = (upload.densities[name] for name in (LOG_Q, f"{LOG_Q}_draws"))
-    known = TableScores(truth[None], draws[None])
+def _with_known(
+    upload: TableUpload, quantities: Sequence[str], own: Sequence[OwnQuantity]
+) -> TableScores:
+    """Test quantities, log q last as in the registry, read from the file, which holds no q; then
+    the table's own."""
     others = tuple(name for name in quantities if name != LOG_Q)
-    if not labels(others, upload.names):  # alone, or beside products that one parameter lacks
-        return known
-    other_scores = Quantities(others).table(upload.data)
-    return TableScores(
-        np.concatenate([other_scores.truth, known.truth]),
-        np.concatenate([other_scores.draws, known.draws]),
-    )
+    parts: list[tuple[Array, Array]] = []
+    if labels(others, upload.names):  # else alone, or beside products that one parameter lacks
+        computed = Quantities(others).table(upload.data)
+        parts.append((computed.truth, computed.draws))
+    if LOG_Q in quantities:
+        parts.append((upload.densities[LOG_Q][None], upload.densities[f"{LOG_Q}_draws"][None]))
+    parts += [(one.truth[None], one.draws[None]) for one in own]
+    truth, draws = (np.concatenate(side) for side in zip(*parts, strict=True))
+    return TableScores(truth, draws, own=len(own))
 
 
 def _no_density(upload: Upload) -> str | None:
@@ -303,17 +323,21 @@ def _cut(n: int, k: int) -> str:
     )
 
 
-def quantity_labels(kinds: Array, count: int, names: Sequence[str] = ()) -> list[str]:
+def quantity_labels(
+    kinds: Array, count: int, names: Sequence[str] = (), own: Sequence[str] = ()
+) -> list[str]:
     """Names of `count` quantities.
 
     Args:
         kinds: places of the families in the registry (F,), as in an outcome's arrays.
         count: how many there are.
         names: of the parameters, where they have some.
+        own: of the table's own quantities, which come last.
     """
-    families = [list(QUANTITIES)[int(kind)] for kind in kinds]
-    d = len(names) or parameters_of(families, count) or 0
+    families = [kind for kind in kinds_of(kinds) if kind != OWN]
+    d = len(names) or parameters_of(families, count - len(own)) or 0
     quantity_names = labels(families, list(names) or [parameter_name((), i) for i in range(d)])
+    quantity_names += own
     return (
         quantity_names
         if len(quantity_names) == count
@@ -370,10 +394,10 @@ def _side_by_side(panels: Sequence[Panel], titles: Sequence[str]) -> Grid:
 
 
 def _of_one(
-    arrays: Mapping[str, Array], names: Sequence[str], index: int
+    arrays: Mapping[str, Array], names: Sequence[str], own: Sequence[str], index: int
 ) -> tuple[dict[str, Array], list[str]]:
     """One of SBC's quantities as if it were a parameter alone; its p-value stays corrected."""
-    labels = quantity_labels(arrays["kinds"], len(arrays["u"]), names)
+    labels = quantity_labels(arrays["kinds"], len(arrays["u"]), names, own)
     kinds = np.array([list(QUANTITIES).index("marginals")])
     part = {name: arrays[name][index : index + 1] for name in ("u", "adjusted")}
     return {**arrays, **part, "kinds": kinds}, [labels[index]]

@@ -58,10 +58,12 @@ def relabelled(
     relabelings: int = RELABELINGS,
     learned: Sequence[LearnedScore] = (),
     densities: Mapping[str, Array] | None = None,
+    quantities: Sequence[tuple[Array, Array]] = (),
     groups: Rows | None = None,
     training: Rows | None = None,
     near: Rows | None = None,
     over_x: bool = True,
+    bounds: Array | None = None,
     share: float = 1.0,
     first: OmnibusResult | None = None,
     report: Callable[[float], None] = lambda done: None,
@@ -73,11 +75,14 @@ def relabelled(
         seed: fixes the labellings and the centres of balls.
         relabelings: B; no p is below 1 / (B + 1) at its share of the level.
         learned: scores learned on other rows.
-        densities: log_q, log_q_draws and, with log_joint, log_joint_draws, the log ratio.
+        densities: log_q, log_q_draws and, with log_joint, log_joint_draws, the log ratio; the
+            latter pair, or that of log_likelihood, alone.
+        quantities: a user's own, at the truths (N,) and at the draws (N, K), NaN where unknown.
         groups: (N,) the same for rows that share one set of draws; None where none do.
         training: rows that choose the parameters to look at, where there are more than MOST.
         near: rows nearest to the observation in question.
         over_x: whether features are tested over x.
+        bounds: (D, 2) of the prior, infinite where they are not known; None for none.
         share: of the level, for statistics without learning: UNLEARNED where learned scores
             may follow, as it always is beside them.
         first: the result without learned scores, where it is known.
@@ -88,10 +93,12 @@ def relabelled(
         seed,
         relabelings=relabelings,
         densities=densities,
+        quantities=quantities,
         groups=groups,
         training=training,
         near=near,
         over_x=over_x,
+        bounds=bounds,
     )
     if groups is not None and learned and unshared_groups(groups) is not None:
         raise ValueError(

@@ -10,7 +10,7 @@ coordinate of x are a cell; cells of one kind are a family.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, pdtr, pdtrc
 
 from validation_core.pieces import slices
-from validation_core.relabelling.families import ALL, EVERYWHERE, WHITENED, Family, Kind
+from validation_core.relabelling.families import ALL, EVERYWHERE, OWN, WHITENED, Family, Kind
 from validation_core.relabelling.features import Block, Feature
 from validation_core.relabelling.magnitudes import Support
 from validation_core.relabelling.places import ContrastWeights, XFunctions
@@ -31,6 +31,7 @@ _TINY = 1e-9
 _PAIRS = 40  # parameters up to which all pairs are tested
 _SELDOM = 25.0  # variance of a count up to which its law is Poisson's rather than normal
 _RIDGE = 1e-3
+_FAMILY_OVER_X: Mapping[str, Family] = {"theta": "over_x", "norm": "over_x", OWN: "own_over_x"}
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,11 @@ class Battery:
         cells += self.gram.cells if self.gram else ()
         if self.support is not None:
             parameters = self.parts[0].block.parameters
-            cells += [Cell("support", "range", "theta", (which,)) for which in parameters]
+            kinds = self.support.kinds
+            cells += [
+                Cell("support", kind, "theta", (which,))
+                for kind, which in zip(kinds, parameters, strict=True)
+            ]
         return tuple(cells)
 
     def statistics(self, slots: Slots) -> NDArray[np.float32]:
@@ -298,7 +303,7 @@ def _block_statistics(block: Block, where: XFunctions | None, played: Array) -> 
         near = where.of(block.rows)
         weights = near.weights(block.variance[:, : block.over].T.astype(np.float64))
         for feature in block.features[: block.over]:
-            family: Family = "over_x" if feature.of in ("theta", "norm") else "learned_over_x"
+            family = _FAMILY_OVER_X.get(feature.of, "learned_over_x")
             cells += [
                 Cell(family, feature.kind, feature.of, feature.which, at) for at in near.labels
             ]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.relabelling.families import LEARNED, SUMS, Family
+from validation_core.relabelling.families import LEARNED, OWN, SUMS, Family
 from validation_core.relabelling.magnitudes import FAR
 from validation_core.relabelling.own_nulls import ASKED
 from validation_core.relabelling.result import Claim, OmnibusResult
@@ -33,6 +33,9 @@ TITLES: Mapping[Family, str] = {
     "together_over_x": "Weak changes over x together",
     "learned_over_x": "Changes over x, by learned scores",
     "observation": "Near the observation",
+    "weights": "Weights of true values among those of draws",
+    "own": "Quantities of your own",
+    "own_over_x": "Changes of your quantities over x",
 }
 
 _SCORES = {
@@ -43,6 +46,8 @@ _SCORES = {
     "tarp": "TARP's distances",
     "log_q": "log q",
     "log_ratio": "log p − log q",
+    "log_w": "its weight",
+    "normal_ratio": "log p − log q, q taken as normal at each x",
 }
 _KINDS = {
     "mean": "place",
@@ -81,6 +86,8 @@ class Claims:
 
     result: OmnibusResult
     alpha: float
+    quantities: tuple[str, ...] = ()
+    """Names of a user's own quantities."""
 
     @property
     def pvalue(self) -> float:
@@ -126,6 +133,13 @@ class Claims:
     def densities(self) -> float:
         """The p-value that log densities which came with the table rank rightly."""
         return self.result.p(lambda one: one.family == "densities")
+
+    def quantity(self, name: str) -> float:
+        """The p-value that a user's own quantity ranks rightly, over all x."""
+        if name not in self.quantities:
+            return 1.0
+        which = (self.quantities.index(name),)
+        return self.result.p(lambda one: one.family == "own" and one.which == which)
 
     def score(self) -> float:
         """The p-value that q's mass is right everywhere in theta, by any learned score."""
@@ -208,9 +222,8 @@ class Claims:
         rows = []
         for family, p in self.result.families.items():
             at = self._lead(family)
-            claim = self.result.claims[at]
             named = bool(self.named[at] <= self.level)
-            text = _claim_text(claim, names, x_names)
+            text = self._text(at, names, x_names)
             rows.append(
                 {
                     "family": family,
@@ -243,13 +256,14 @@ class Claims:
             return UNNAMED
         if at is None:
             at = int(np.argmax(self.result.minus_log_p))
-        return _claim_text(self.result.claims[at], names, x_names)
+        return self._text(at, names, x_names)
 
     def sentences(self, names: Sequence[str] = ()) -> tuple[str, ...]:
-        """Permitted claims about magnitudes, with their numbers: outliers, rounding, draws outside
-        the range of the true values."""
+        """Permitted claims about magnitudes and own quantities, with their numbers: outliers,
+        rounding, draws outside the range of the true values; where true values rank."""
         out = []
-        for family in _MAGNITUDES:
+        families: tuple[Family, ...] = (*_MAGNITUDES, "own")
+        for family in families:
             at = self._named_of(family)
             if at is not None and (sentence := self._sentence(at, names)):
                 out.append(sentence)
@@ -278,10 +292,22 @@ class Claims:
             return bool(bound == FAR[-1] and count > expected)
         return family != "spacing" or bool(abs(numbers[0] - numbers[1]) > _TIED)
 
+    def _text(self, at: int, names: Sequence[str], x_names: Sequence[str]) -> str:
+        """Subject of a claim."""
+        return _claim_text(self.result.claims[at], names, x_names, self.quantities)
+
+    def of_quantity(self) -> str | None:
+        """The clearest claim about an own quantity over all x, with its numbers; None where none
+        may be made."""
+        at = self._named_of("own")
+        return None if at is None else self._sentence(at, ())
+
     def _sentence(self, at: int, names: Sequence[str]) -> str | None:
-        """A claim about magnitudes with its numbers; None for any other."""
+        """A claim about magnitudes or an own quantity with its numbers; None for any other."""
         claim, numbers = self.result.claims[at], self.result.numbers[at]
-        words = _MAGNITUDES.get(claim.family)
+        if claim.family == "own":
+            return _ranks_of_own(quantity_name(self.quantities, claim.which[0]), numbers)
+        words = _bounds if claim.kind == "bounds" else _MAGNITUDES.get(claim.family)
         return None if words is None else words(parameter_name(names, claim.which[0]), numbers)
 
 
@@ -328,6 +354,27 @@ def _support(name: str, numbers: Array) -> str:
     )
 
 
+def _ranks_of_own(name: str, numbers: Array) -> str:
+    mean, spread, rows, z_mean, z_spread = numbers
+    if abs(z_mean) >= abs(z_spread):
+        return (
+            f"{name}: the true value lies above {mean:.0%} of q's draws on average over "
+            f"{rows:,.0f} rows; it would lie above 50% if q were correct."
+        )
+    where = "too often" if spread > 1 else "too rarely"
+    return (
+        f"{name}: the true value lies among the lowest or highest of q's draws {where}: its rank "
+        f"spreads {spread:.2f} times as widely as it would if q were correct."
+    )
+
+
+def _bounds(name: str, numbers: Array) -> str:
+    below, above, slots, low, high = numbers
+    share = (below + above) / max(slots, 1)
+    ends = " to ".join(signed_text(end, ".4g") for end in (low, high))
+    return f"{share:.2%} of {name}'s draws lie outside the prior's bounds, {ends}."
+
+
 _MAGNITUDES: Mapping[Family, Callable[[str, Array], str]] = {
     "outliers": _outliers,
     "spacing": _spacing,
@@ -335,17 +382,23 @@ _MAGNITUDES: Mapping[Family, Callable[[str, Array], str]] = {
 }
 
 
-def _claim_text(claim: Claim, names: Sequence[str] = (), x_names: Sequence[str] = ()) -> str:
+def _claim_text(
+    claim: Claim, names: Sequence[str], x_names: Sequence[str], quantities: Sequence[str]
+) -> str:
     """Subject of a claim: `width of theta_1, changing along x_2`."""
     parameters = [parameter_name(names, index) for index in claim.which]
     if claim.of in _SCORES:
         what = f"rank of the true value by {_SCORES[claim.of]}"
+    elif claim.of == OWN:
+        what = f"{_KINDS[claim.kind]} of {quantity_name(quantities, claim.which[0])}"
     elif claim.of == "norm":
         what = f"{_KINDS[claim.kind]} of the distance from q's centre"
     elif claim.kind == "gap":
         what = f"distance of {parameters[0]} to the nearest draw"
     elif claim.kind == "far":
         what = f"{parameters[0]} far from q's centre"
+    elif claim.kind == "bounds":
+        what = f"draws of {parameters[0]} outside the prior's bounds"
     elif claim.kind == "range":
         what = f"draws of {parameters[0]} outside the range of all true values"
     elif claim.kind == "pair":
@@ -375,6 +428,11 @@ def _along(claim: Claim, names: Sequence[str], x_names: Sequence[str]) -> str:
 def parameter_name(names: Sequence[str], which: int) -> str:
     """The name of a parameter, by its place; its number where names are missing."""
     return names[which] if which < len(names) else f"theta_{which + 1}"
+
+
+def quantity_name(names: Sequence[str], which: int) -> str:
+    """The name of a user's own quantity, by its number; the number where names are missing."""
+    return names[which] if which < len(names) else f"quantity {which + 1}"
 
 
 def x_column_name(which: int, x_names: Sequence[str] = ()) -> str:

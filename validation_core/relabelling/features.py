@@ -7,6 +7,7 @@ pair     product of two parameters' scores: correlation that q lacks, or has too
 far      distance from the row's median, and whether it is gross: outliers
 gap      log distance to the nearest other slot: draws that are rounded or repeated
 score    of a learned score, one-sided as high looks like the truth; and steps 1{u > c}
+own      of a user's own quantity: place, width and the outermost ranks
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.relabelling.families import LEARNED, RATIOS, Family, Kind
+from validation_core.relabelling.families import LEARNED, OWN, RATIOS, WEIGHT, Family, Kind
 from validation_core.relabelling.magnitudes import FAR
 from validation_core.relabelling.normal_scores import normal_scores, width_scores
 from validation_core.relabelling.pools import Pools, SlotRanks
@@ -132,7 +133,14 @@ def _score_features(score: SlotRanks) -> list[Valued]:
             for kind, function, over in _MARGINAL
         ]
         return ranked + _magnitude_features(score)
+    if score.of == OWN:
+        return [
+            (Feature("own", kind, OWN, own, over_x=over), partial(function, u))
+            for kind, function, over in _MARGINAL
+            if function is not _skew
+        ]
     group: Family = "learned" if score.of in LEARNED else "densities"
+    group = "weights" if score.of == WEIGHT else group
     sided = score.of in RATIOS
     some: list[Valued] = [
         (

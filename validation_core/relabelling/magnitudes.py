@@ -9,11 +9,11 @@ those that play the truth. Each treats the slots of a row alike, so that relabel
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri_exp
+from scipy.special import ndtri, ndtri_exp, pdtr
 
 from validation_core.types import Array
 
@@ -112,7 +112,7 @@ def _log_gap(gap: Array, spread: Array) -> NDArray[np.float32]:
 
 
 class Outside(NamedTuple):
-    """Slots of one parameter outside the range of those that play the truth."""
+    """Slots of one parameter outside the range of those that play the truth, or the bounds."""
 
     below: int
     above: int
@@ -128,7 +128,10 @@ class Support:
     """Test of how many slots of a parameter lie outside the range of those that play the truth.
 
     If q is right, each of the k lowest slots plays the truth with the chance of any other, so that
-    none does with probability (1 - N / E)^k.
+    none does with probability (1 - N / E)^k. Where the prior's bounds are given nothing is learned
+    from the truths: the number of those among all slots beyond the bounds is nearly Poisson's, and
+    few of them, of many such slots, speak against q. Either number treats the slots of a row
+    alike, so that its law over labellings is exact whatever the bounds are.
     """
 
     values: Array
@@ -137,30 +140,63 @@ class Support:
     """(D,) of the rows that are tested, ascending."""
     log_other: float
     """log(1 - N / E): that a slot does not play the truth."""
+    bounds: Array
+    """(D, 2) the prior's bounds, infinite where they are not known."""
 
     @classmethod
-    def of(cls, values: Array, tested: NDArray[np.bool_], rows: int) -> Support:
-        """The test from values (E, D) and the slots (E,) that belong to the tested rows' pools."""
+    def of(
+        cls, values: Array, tested: NDArray[np.bool_], rows: int, bounds: Array | None = None
+    ) -> Support:
+        """The test from values (E, D), the slots (E,) that belong to the tested rows' pools, and
+        the prior's bounds (D, 2); None for none."""
         ordered = tuple(np.sort(some) for some in values[tested].T)
         share = rows / max(int(tested.sum()), rows + 1)
-        return cls(values, ordered, float(np.log1p(-share)))
+        known = np.tile([-np.inf, np.inf], (values.shape[1], 1)) if bounds is None else bounds
+        return cls(values, ordered, float(np.log1p(-share)), known)
+
+    @property
+    def kinds(self) -> tuple[Literal["range", "bounds"], ...]:
+        """Of each parameter's test."""
+        return tuple("bounds" if known else "range" for known in self._bounded)
+
+    @property
+    def _bounded(self) -> NDArray[np.bool_]:
+        return np.asarray(np.isfinite(self.bounds).any(axis=1))
 
     def statistics(self, at: NDArray[np.int64]) -> NDArray[np.float32]:
         """|z| (B, D) of labellings whose slots that play the truth are `at` (n, B)."""
         truth = self.values[at]
-        return self._standardised(truth.min(axis=0), truth.max(axis=0))
+        z = self._standardised(truth.min(axis=0), truth.max(axis=0))
+        for j in np.flatnonzero(self._bounded).tolist():
+            z[:, j] = self._of_bounds(j, self._beyond(truth[..., j], j).sum(axis=0))
+        return z
 
     def of_truths(self, values: Array) -> NDArray[np.float32]:
         """|z| (T, D) of truths (D, T, n)."""
-        return self._standardised(values.min(axis=-1).T, values.max(axis=-1).T)
+        z = self._standardised(values.min(axis=-1).T, values.max(axis=-1).T)
+        for j in np.flatnonzero(self._bounded).tolist():
+            z[:, j] = self._of_bounds(j, self._beyond(values[j], j).sum(axis=-1))
+        return z
+
+    def _beyond(self, values: Array, parameter: int) -> NDArray[np.bool_]:
+        """Which values lie outside the parameter's bounds."""
+        low, high = self.bounds[parameter]
+        return np.asarray((values < low) | (values > high))
+
+    def _of_bounds(self, parameter: int, count: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Normal |z| (B,) of so few (B,) slots beyond the bounds that play the truth."""
+        below, above = self._counts(self.ordered[parameter], *self.bounds[parameter])
+        expected = -np.expm1(self.log_other) * float(below + above)
+        return np.asarray(np.maximum(-ndtri(pdtr(count, expected).clip(1e-300)), 0), np.float32)
 
     def outside(self, parameter: int, at: NDArray[np.int64]) -> Outside:
         """Slots outside the range, of one parameter by its place, under one labelling (n,)."""
         truth, ordered = self.values[at, parameter], self.ordered[parameter]
-        below, above = self._counts(ordered, truth.min(), truth.max())
-        return Outside(
-            int(below), int(above), len(ordered), float(truth.min()), float(truth.max())
+        low, high = (
+            self.bounds[parameter] if self._bounded[parameter] else (truth.min(), truth.max())
         )
+        below, above = self._counts(ordered, low, high)
+        return Outside(int(below), int(above), len(ordered), float(low), float(high))
 
     @staticmethod
     def _counts(

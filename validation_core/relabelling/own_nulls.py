@@ -43,9 +43,11 @@ _REMOVED: dict[Kind, int] = {
 """The table, of three without other errors, that tests each kind of claim."""
 _TABLES = 3
 _MAGNITUDES: tuple[Kind, ...] = ("far", "gap", "range")
-_NAMED_ALONE = ("norm", "densities", "learned", "observation")
-"""Families whose claims say no more than that q is wrong by this measure."""
-_OVER_X = ("over_x", "together_over_x", "learned_over_x")
+_NAMED_ALONE = ("norm", "densities", "learned", "observation", "own", "weights")
+"""Families whose claims say no more than that q is wrong by this measure. Of an own quantity f
+that is its own null: if q's draws have the law of f that true values have at each x, f's slots are
+exchangeable, whatever else is wrong, and its statistics read no others."""
+_OVER_X = ("over_x", "together_over_x", "learned_over_x", "own_over_x")
 _PERMUTATIONS = 399  # of rows among the x: each costs as much as a relabelling over x
 _WIDE = np.log(20.0)
 _FARTHEST = 50.0  # robust sds
@@ -62,7 +64,8 @@ def own_pvalues(
     rng: np.random.Generator,
 ) -> Array:
     """p (C,) of each claim under its own null, stepping down within its kind; 0 where none is
-    asked: the claim says no more than that q is wrong, or its family's p is above ASKED.
+    asked: the claim says no more than that q is wrong, or its family's p is above ASKED, or draws
+    lie outside the prior's own bounds, which no error of another kind excuses.
 
     Args:
         battery: its statistics.
@@ -85,7 +88,7 @@ def own_pvalues(
         )
         by_itself = np.isin(families, (*_OVER_X, *_NAMED_ALONE))
         kinds = np.array([cell.kind for cell in battery.cells])
-        for kind in {cell.kind for cell in battery.cells if cell.family in others}:
+        for kind in {cell.kind for cell in battery.cells if cell.family in others} - {"bounds"}:
             at = np.flatnonzero((kinds == kind) & ~by_itself)
             own[at] = _pvalues_of_kind(kind, tested, at, without)
     return own

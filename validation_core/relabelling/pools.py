@@ -27,7 +27,8 @@ _PLAYED = 100_000  # draws that may play the truth, of all rows
 _RANKED = 2_500_000  # numbers of q's draws that are ranked; of larger tables fewer draws a row
 _FEWEST_DRAWS = 20  # draws of a row that are ranked, whatever the size
 _POOLED = 2000  # slots of a pool that rows share, at most
-_WHITENED = 60  # parameters up to which a row's covariance is worth its time
+WHITENED = 60
+"""Parameters up to which a row's covariance is worth its time."""
 _NUMBERS = 1_000_000  # of slots worked on at a time
 _DRAWN = 64  # labellings drawn at a time
 _FARTHEST = 50.0  # nats below the largest: no log ratio is lower
@@ -81,9 +82,10 @@ class SlotRanks:
     """One score of all slots as mid-ranks u in (0, 1) within the pool."""
 
     of: str
-    """Whose score it is: theta, norm, log_q, log_ratio, or the learned score's name."""
+    """Whose score it is: theta, norm, log_q, log_ratio, normal_ratio, own, or the learned score's
+    name."""
     which: int
-    """The parameter, from 0; -1 for a score of all of them."""
+    """The parameter or own quantity, from 0; -1 for a score of all parameters."""
     u: NDArray[np.float32]
     """(E,) of all slots, pool after pool; NaN for rows without a score."""
     raw: NDArray[np.float32] | None = None
@@ -150,7 +152,7 @@ def norms(values: Array, points: Array | None = None) -> Array:
     """Squared Mahalanobis norms (n, P) of values (n, P, D) in the pool's own mean and covariance.
 
     Both treat all slots alike. Few slots leave the covariance singular: it is shrunk to its
-    diagonal by (D / P)^2, at most to half; beyond _WHITENED parameters the diagonal stands alone.
+    diagonal by (D / P)^2, at most to half; beyond WHITENED parameters the diagonal stands alone.
     In single precision.
 
     Args:
@@ -177,7 +179,7 @@ def norms(values: Array, points: Array | None = None) -> Array:
             with np.errstate(over="ignore"):
                 to = (points[part].astype(np.float64) / unit - mean) / sd
             to = np.clip(to, -_OUT, _OUT)
-        if 1 < d <= _WHITENED:
+        if 1 < d <= WHITENED:
             shrink = min(0.5, (d / slots) ** 2) + 1e-4
             covariance = (1 - shrink) / slots * (off.transpose(0, 2, 1) @ off)
             covariance[:, np.arange(d), np.arange(d)] = 1.0
@@ -327,7 +329,13 @@ def _most_draws(rows: int) -> int:
 
 
 def score_at_rows(
-    name: str, pools: Pools, rows: NDArray[np.int64], values: Array, *, ratio: bool = False
+    name: str,
+    pools: Pools,
+    rows: NDArray[np.int64],
+    values: Array,
+    *,
+    which: int = -1,
+    ratio: bool = False,
 ) -> SlotRanks:
     """A score that is known at some rows.
 
@@ -336,6 +344,7 @@ def score_at_rows(
         pools: of the table.
         rows: (n,) at which it is known.
         values: (n, P) of the slots.
+        which: number of an own quantity.
         ratio: whether it is a log ratio of p and q, up to a function of x.
     """
     u = np.full(pools.total, np.nan, np.float32)
@@ -345,7 +354,7 @@ def score_at_rows(
     if ratio:
         raw = np.full(pools.total, np.nan, np.float32)
         raw[places] = log_ratios(values, values.max(axis=1))
-    return SlotRanks(name, -1, u, raw)
+    return SlotRanks(name, which, u, raw)
 
 
 def log_ratios(values: Array, largest: Array) -> NDArray[np.float32]:

@@ -15,7 +15,9 @@ from validation_core.relabelling.families import (
     ALL,
     LEARNED,
     LEARNED_FAMILIES,
+    OWN,
     SUMS,
+    WEIGHT,
     WHITENED,
     Family,
     Kind,
@@ -23,7 +25,7 @@ from validation_core.relabelling.families import (
 from validation_core.types import Array
 
 _FAMILIES, _KINDS = get_args(Family), get_args(Kind)
-_OF = (ALL, "norm", "log_q", "log_ratio", *LEARNED, WHITENED)
+_OF = (ALL, "norm", "log_q", "log_ratio", *LEARNED, WHITENED, OWN, "normal_ratio", WEIGHT)
 _ALONG = ("x", "component", "mean", "products", "balls", "near", "everywhere")
 _NONE = -1  # in the codes of cells
 NUMBERS_QUOTED = 5
@@ -49,9 +51,10 @@ class Claim:
     family: Family
     kind: Kind
     of: str
-    """theta, norm, log_q, log_ratio or a learned score."""
+    """theta, norm, log_q, log_ratio, normal_ratio, log_w, own or a learned
+    score."""
     which: tuple[int, ...]
-    """Parameters, from 0; empty for all of them together."""
+    """Parameters, from 0, empty for all of them together; of an own quantity, its number."""
     along: XScope | None
     """None: over all x."""
 
@@ -73,8 +76,8 @@ class OmnibusResult:
     offset: Array
     """(C,) terms that make a -log p of z comparable."""
     numbers: Array
-    """(C, 5) numbers in sentences about magnitudes, NaN elsewhere (see `Outliers`, `Spacing`,
-    `Support`)."""
+    """(C, 5) numbers in sentences about magnitudes and own quantities, NaN elsewhere (see
+    `TableStatistics.numbers`)."""
     null: Array
     """(B,) the largest -log p of each labelling, without learned scores."""
     learned_null: Array

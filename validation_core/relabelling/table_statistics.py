@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from validation_core.pieces import slices
 from validation_core.relabelling.battery import Battery, Cell, assemble
-from validation_core.relabelling.families import EVERYWHERE
+from validation_core.relabelling.families import EVERYWHERE, OWN
 from validation_core.relabelling.features import Block, feature_block, features_near
 from validation_core.relabelling.magnitudes import FAR, Support
 from validation_core.relabelling.normal_scores import MOST, largest_misfits, misfit
@@ -22,12 +22,14 @@ from validation_core.relabelling.places import (
     functions_of_x,
 )
 from validation_core.relabelling.pools import (
+    WHITENED,
     Pools,
     SlotRanks,
     halves,
     in_units,
     max_players,
     mid_ranks,
+    norms,
     players,
     ranked_columns,
     score_at_rows,
@@ -58,13 +60,16 @@ class LearnedScore(NamedTuple):
     """A learned score, evaluated on rows held out from its training."""
 
     name: str
-    """One of `families.LEARNED`; of densities that came with the table log_q, log_ratio."""
+    """One of `families.LEARNED`; of densities that came with the table log_q, log_ratio,
+    normal_ratio and log_w; of own quantities own."""
     rows: Rows
     """(n,) of the table."""
     values: Array
     """(n, J + 1): of the truth, then of the draws in `columns`; rows with a NaN are left out."""
     ratio: bool
     """Whether it estimates log p / q, up to a function of x."""
+    which: int = -1
+    """Number of an own quantity."""
 
 
 class TableStatistics(NamedTuple):
@@ -78,6 +83,8 @@ class TableStatistics(NamedTuple):
     """Functions of x that they look along."""
     scores: tuple[SlotRanks, ...]
     """Scores of all slots, learned ones left out."""
+    quantities: tuple[tuple[Array, Array], ...] = ()
+    """A user's own quantities at the truths (N,) and at the draws (N, K)."""
 
     def with_learned(self, learned: Sequence[LearnedScore]) -> Battery:
         """The statistics of learned scores alone, of the same slots and over the same places."""
@@ -93,7 +100,7 @@ class TableStatistics(NamedTuple):
         )
 
     def numbers(self) -> Array:
-        """(C, 5) numbers quoted by sentences about magnitudes."""
+        """(C, 5) numbers quoted by sentences about magnitudes and own quantities."""
         every = self.battery
         block = every.parts[0].block
         at = every.pools.observed[block.rows] + every.pools.first[block.rows]
@@ -106,6 +113,8 @@ class TableStatistics(NamedTuple):
                 row[:4] = _outliers(block, cell, at)
             elif cell.family == "spacing":
                 row[:4] = _spacing(by_parameter[cell.which[0]].gap, at)
+            elif cell.family == "own":
+                row[:] = _ranks_of_truths(*self.quantities[cell.which[0]])
             elif cell.family == "support" and every.support is not None:
                 row[:] = every.support.outside(block.parameters.index(cell.which[0]), at)
         return out
@@ -134,6 +143,22 @@ def _spacing(gap: Array, at: Rows) -> tuple[float, float, float, float]:
     return tied[0], tied[1], apart[0], apart[1]
 
 
+def _ranks_of_truths(truth: Array, draws: Array) -> tuple[float, float, float, float, float]:
+    """Of an own quantity's true values among all draws: the mean of their ranks u in (0, 1), the
+    spread of u about the middle as a multiple of a correct q's, the number of rows; and the z of
+    the mean and of the spread."""
+    slots = np.concatenate([truth[:, None], draws], axis=1)
+    off = mid_ranks(slots[~np.isnan(slots).any(axis=1)]).astype(np.float64) - 0.5
+    squares = np.square(off)
+    expected = squares.mean(axis=1)
+    z = [
+        float((one[:, 0] - one.mean(axis=1)).sum() / max(np.sqrt(one.var(axis=1).sum()), 1e-9))
+        for one in (off, squares)
+    ]
+    spread = float(squares[:, 0].sum() / max(expected.sum(), 1e-9))
+    return 0.5 + float(off[:, 0].mean()), spread, float(len(off)), z[0], z[1]
+
+
 def playing_draws(n: int, k: int, d: int) -> Rows:
     """Draws (J,) of k that may play the truth, of a table of n rows and d parameters."""
     among = ranked_columns(n, k, min(d, MOST))
@@ -146,24 +171,30 @@ def statistics_of(
     *,
     relabelings: int = RELABELINGS,
     densities: Mapping[str, Array] | None = None,
+    quantities: Sequence[tuple[Array, Array]] = (),
     groups: Rows | None = None,
     training: Rows | None = None,
     near: Rows | None = None,
     over_x: bool = True,
     truths: bool = True,
+    bounds: Array | None = None,
 ) -> TableStatistics:
-    """All statistics without learning; without `truths`, of tables made of q's draws alone."""
+    """All statistics without learning; without `truths`, of tables made of q's draws alone.
+
+    `bounds` (D, 2) are those of the prior, infinite where they are not known.
+    """
     n, d = table.theta.shape
     parameters, rows, groups = np.arange(d), np.arange(n), unshared_groups(groups)
     if d > MOST:
         training = _rows_that_choose(n, seed) if training is None else training
         parameters, rows = _most_misfitting(table, training, groups), np.setdiff1d(rows, training)
     read = slotted(table, parameters, groups, truths=truths, rows=rows)
-    known = (
-        _density_scores(densities or {}, playing_draws(n, table.q.shape[1], d))
-        if groups is None
-        else []
-    )
+    known: list[LearnedScore] = []
+    if groups is None:
+        among = playing_draws(n, table.q.shape[1], d)
+        known = _density_scores(densities or {}, among)
+        known += _normal_ratio(densities or {}, table, among)
+        known += _own_scores(quantities, among)
     blocks = [feature_block(read.pools, rows, read.scores)]
     for score in known:
         blocks += _score_blocks(score, read.pools)
@@ -172,18 +203,22 @@ def statistics_of(
     at = coordinates(in_units(table.x), read.mean, read.spread)
     looked = over_x and table.x.shape[1] > 0
     where, axes = _affordable_functions(at, blocks, relabelings, seed) if looked else (None, at)
-    every = assemble(read.pools, blocks, where, _support(read.pools, rows, read.scores))
-    return TableStatistics(every, axes, parameters, where, read.scores)
+    ends = None if bounds is None else bounds[parameters]
+    every = assemble(read.pools, blocks, where, _support(read.pools, rows, read.scores, ends))
+    own = tuple(quantities) if groups is None else ()
+    return TableStatistics(every, axes, parameters, where, read.scores, own)
 
 
-def _support(pools: Pools, rows: Rows, scores: Sequence[SlotRanks]) -> Support:
+def _support(
+    pools: Pools, rows: Rows, scores: Sequence[SlotRanks], bounds: Array | None
+) -> Support:
     """The values of every parameter's slots, those of the tested rows' pools apart."""
     first, size, pool = pools.distinct
     used = np.zeros(len(first), bool)
     used[pool[rows]] = True
     tested = np.repeat(used, size)
     values = [score.magnitude.value for score in scores if score.magnitude is not None]
-    return Support.of(np.stack(values, axis=1), tested, len(rows))
+    return Support.of(np.stack(values, axis=1), tested, len(rows), bounds)
 
 
 def unshared_groups(groups: Rows | None) -> Rows | None:
@@ -197,7 +232,8 @@ def _score_blocks(one: LearnedScore, pools: Pools) -> list[Block]:
     rows = one.rows[known]
     if len(rows) < FEWEST:
         return []
-    score = score_at_rows(one.name, pools, rows, one.values[known], ratio=one.ratio)
+    values = one.values[known]
+    score = score_at_rows(one.name, pools, rows, values, which=one.which, ratio=one.ratio)
     return [feature_block(pools, rows, [score])]
 
 
@@ -230,6 +266,9 @@ def _most_misfitting(table: PosteriorTable, rows: Rows, groups: Rows | None) -> 
 
 def _density_scores(densities: Mapping[str, Array], among: Rows) -> list[LearnedScore]:
     """Scores from log densities that came with the table; NaN where they are not known."""
+    if {"log_w", "log_w_draws"} <= densities.keys():
+        log_w = _density_slots(densities, "log_w", among)
+        return [LearnedScore("log_w", np.arange(len(log_w)), log_w, ratio=False)]
     if not {"log_q", "log_q_draws"} <= densities.keys():
         return []
     rows = np.arange(len(densities["log_q"]))
@@ -242,8 +281,38 @@ def _density_scores(densities: Mapping[str, Array], among: Rows) -> list[Learned
     return scores
 
 
+def _normal_ratio(
+    densities: Mapping[str, Array], table: PosteriorTable, among: Rows
+) -> list[LearnedScore]:
+    """log p - log q where q's density is not known: that of the normal law of the row's slots.
+
+    It treats the slots of a row alike, so that relabelling stays exact whatever law q has. Where q
+    is about normal at each x it is nearly the most powerful of all scores (Neyman, Pearson), while
+    ranks of log p alone see little: most of its variance is that of a correct q.
+    """
+    stems = ("log_joint", "log_likelihood")
+    both = [stem for stem in stems if {stem, f"{stem}_draws"} <= densities.keys()]
+    n, _, d = table.q.shape
+    if not both or {"log_q", "log_q_draws"} <= densities.keys() or d > WHITENED:
+        return []
+    values = np.concatenate([table.theta[:, None], table.q[:, among]], axis=1)
+    log_p = _density_slots(densities, both[0], among)
+    return [LearnedScore("normal_ratio", np.arange(n), log_p + norms(values) / 2, ratio=True)]
+
+
+def _own_scores(quantities: Sequence[tuple[Array, Array]], among: Rows) -> list[LearnedScore]:
+    """Scores from a user's own quantities; NaN where they are not known."""
+    return [
+        LearnedScore(OWN, np.arange(len(truth)), _slots(truth, draws, among), False, number)
+        for number, (truth, draws) in enumerate(quantities)
+    ]
+
+
 def _density_slots(densities: Mapping[str, Array], name: str, among: Rows) -> Array:
-    truth, draws = densities[name], densities[f"{name}_draws"]
+    return _slots(densities[name], densities[f"{name}_draws"], among)
+
+
+def _slots(truth: Array, draws: Array, among: Rows) -> Array:
     return np.concatenate([truth[:, None], draws[:, among]], axis=1).astype(np.float64)
 
 

@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,11 +23,15 @@ import orjson
 from validation_core import __version__
 from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.card import diagnosis_card
+from validation_core.diagnosis.outcome import outcome
 from validation_core.diagnosis.questions import Answers, Asked, unanswered
 
 if TYPE_CHECKING:
     from validation_core.store import Store
 
+SCHEMA = "nptlab/diagnosis/1"
+"""Name and version of the schema of `as_json`: the file `diagnosis.schema.json` beside this one. A
+field that is added leaves the version as it is; one that changes or goes raises it."""
 _OPTIONS = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
 
 
@@ -49,6 +54,8 @@ def as_json(found: Diagnosis, answers: Answers, asked: Asked | None = None) -> s
         answer.complete(document, found)
     return dumps(
         {
+            "schema": SCHEMA,
+            "outcome": outcome(found),
             **document,
             "card": diagnosis_card(found, answers, asked).to_json(),
             "names": list(found.upload.names),
@@ -67,6 +74,11 @@ def as_json(found: Diagnosis, answers: Answers, asked: Asked | None = None) -> s
             "versions": library_versions(),
         }
     )
+
+
+def schema() -> str:
+    """The JSON Schema (draft 2020-12) that every result of `as_json` satisfies."""
+    return (Path(__file__).parent / "diagnosis.schema.json").read_text(encoding="utf-8")
 
 
 def dumps(value: object) -> str:

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from validation_core.diagnosis import Diagnosis, Record, findings, further_methods
 from validation_core.diagnosis.card import diagnosis_card
+from validation_core.diagnosis.my_observation.look import look, own_observation
 from validation_core.diagnosis.questions import Answers, AnyQuestion, Asked
 from validation_core.diagnosis.verdict import read_line
 from validation_core.drawing.alt import describe_picture
@@ -23,6 +24,8 @@ from validation_core.panels.record import pictures
 from validation_core.report import card, numbers
 from validation_core.report.markup import render
 from validation_core.report.numbers import utf8_text
+from validation_core.statistics.strangeness import FEWEST
+from validation_core.tables import TableUpload
 from validation_core.text import level_text, pvalue_text, signed_text
 
 _PATH = re.compile(r"""(["']?)\{path\}\1""")
@@ -161,6 +164,8 @@ def render_sections(told: ReportContext) -> RenderedSections:
     for panel in told.panels:
         body = _panel(told, panel, places)
         sections.append(ReportSection(f"panel-{slug(panel.name)}", panel.title, body))
+    if own := _my_observation(told, places):
+        sections.append(ReportSection("my-observation", "My observation", own))
     sections += [
         ReportSection("tests", "Each test", _tests(told, places)),
         ReportSection("table", "What was read", _read(told)),
@@ -231,6 +236,26 @@ def _panel(told: ReportContext, panel: AnyQuestion, places: FigurePlaces) -> Mar
         notes=answer.notes(told.found),
         table=html_table(answer.rows(told.found), told.rows),
         code=code(panel.code, path=told.path, seed=told.found.seed),
+    )
+
+
+def _my_observation(told: ReportContext, places: FigurePlaces) -> Markup:
+    """What can be said of q at the table's own observation, the worst first; empty without one."""
+    upload, found = told.found.upload, told.found
+    if not isinstance(upload, TableUpload) or upload.observed is None or upload.n < FEWEST:
+        return Markup()
+    answers = look(upload, own_observation(upload), alpha=found.alpha, seed=found.seed)
+    return Markup().join(
+        render(
+            "observation",
+            title=answer.title,
+            sentences=answer.sentences,
+            figures=places.of(answer.drawn),
+            cannot=answer.cannot,
+            notes=answer.notes,
+            table=html_table(answer.rows, told.rows),
+        )
+        for answer in answers
     )
 
 

@@ -18,15 +18,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.types import Array, LogDensity, PosteriorTable, TableScores
 
+if TYPE_CHECKING:
+    from validation_core.tables.own_quantities import OwnQuantity
+
 LOG_Q = "log_q"
 """The quantity that needs more than draws."""
+OWN = "own"
+"""The kind of quantities that come with a table: they are ranked unasked, where they are there."""
 NUMBERS_AT_ONCE = 1 << 20  # scored at once
 MOST_NUMBERS = 1 << 28  # scores of one table: a GiB of float32
 
@@ -118,6 +123,17 @@ QUANTITIES: Mapping[str, _Quantity] = {
         rows=True,
     ),
 }
+
+
+def kinds_of(places: Array) -> list[str]:
+    """Kinds of quantities by their places in the registry, which that of a table's own follows."""
+    kinds = [*QUANTITIES, OWN]
+    return [kinds[int(place)] for place in places]
+
+
+def ranked_quantities(own: Mapping[str, OwnQuantity]) -> dict[str, OwnQuantity]:
+    """Those of a table's own quantities that are known at every row, by name."""
+    return {name: one for name, one in own.items() if one.complete}
 
 
 def chosen(text: str) -> tuple[str, ...]:

@@ -12,11 +12,11 @@ from torch.nn import functional
 
 from validation_core.learn import perceptron
 from validation_core.learn.perceptron import Parameters
+from validation_core.scores.slot_network import PARAMETERS
 from validation_core.statistics.slots import Kind
 from validation_core.types import Array
 
 Flat = NDArray[np.float64]
-PARAMETERS = ("weight", "bias", "out", "linear", "constant")
 _MEMORY = 20  # pairs that L-BFGS keeps
 
 

@@ -18,7 +18,6 @@ from validation_core.learn.scaling import moments
 from validation_core.learn.stored_network import GIVEN, StoredNetwork
 from validation_core.rng import stream
 from validation_core.scores.slot_classifier_training import (
-    PARAMETERS,
     Flat,
     SlotObjective,
     flatten_parameters,
@@ -26,6 +25,7 @@ from validation_core.scores.slot_classifier_training import (
     unflatten_parameters,
 )
 from validation_core.scores.slot_features import ScoredSlots, SlotFeatures, fit_slot_features
+from validation_core.scores.slot_network import network_answers, network_inputs, network_scores
 from validation_core.scores.slots import Slots
 from validation_core.scores.trees import Forest, GrownTree, TreeSettings, grow_tree
 from validation_core.statistics import slots
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 _FEWEST_LEAVES = 100  # that the rows of a small table are to make
 _HIDDEN = 16
-_CROSSED = 64  # products of a standardised coordinate with one of x, at most
 _PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # from strong to weak
 _NETWORK_FOLDS = 2  # that choose the penalty
 _STEPS = 60  # of L-BFGS
@@ -119,7 +118,7 @@ class _WithinScore:
             total += trained.weights[0] * _logit(answers).reshape(total.shape)
         if trained.network is not None:
             parameters = len(trained.frame.parameters)
-            total += trained.weights[1] * _network_scores(trained.network, parameters, seen)
+            total += trained.weights[1] * network_scores(trained.network, parameters, seen)
         return total
 
 
@@ -252,22 +251,11 @@ class _Fitted(NamedTuple):
     penalty: float
 
 
-def _network_scores(arrays: Mapping[str, Array], parameters: int, seen: ScoredSlots) -> Float:
-    """g (n, A) of features: standardised ones beside their squares, and tanh units that see x.
-
-    `arrays` is what `_Fitted.arrays` holds; so many of the features, the last, are theta.
-    """
-    inputs, linear = _inputs(seen, parameters)
-    inputs = (inputs - arrays["shift"]) / arrays["scale"]
-    linear = (linear - arrays["linear_shift"]) / arrays["linear_scale"]
-    return _answers(arrays, inputs, linear)
-
-
 def _fit_network(
     seen: ScoredSlots, frame: SlotFeatures, kind: slots.Kind, rng: np.random.Generator
 ) -> _Fitted:
     """Folds of simulations choose the penalty, all simulations fit."""
-    inputs, linear = _inputs(seen, len(frame.parameters))
+    inputs, linear = network_inputs(seen, len(frame.parameters))
     (shift, scale), (linear_shift, linear_scale) = moments(inputs), moments(linear)
     inputs, linear = (inputs - shift) / scale, (linear - linear_shift) / linear_scale
     initial = initial_parameters(inputs.shape[-1], linear.shape[-1], _HIDDEN, rng)
@@ -294,7 +282,7 @@ def _fit_network(
     held_scores = np.empty(inputs.shape[:2])
     for i, vector in enumerate(tried[best][1]):
         out = fold == i
-        held_scores[out] = _answers(
+        held_scores[out] = network_answers(
             unflatten_parameters(vector, initial), inputs[out], linear[out]
         )
     # A penalty is a prior, whose weight beside more simulations is less.
@@ -309,27 +297,6 @@ def _fit_network(
     return _Fitted(
         {**unflatten_parameters(vector, initial), **scales}, held_scores, _PENALTIES[best]
     )
-
-
-def _inputs(seen: ScoredSlots, parameters: int) -> tuple[Float, Float]:
-    """Inputs of the units (n, A, P) and terms of the sum (n, A, F)."""
-    own = np.moveaxis(seen.own[:-parameters], 0, 2).astype(np.float64)
-    theta = np.moveaxis(seen.own[-parameters:], 0, 2)
-    x = np.broadcast_to(seen.x.T[:, None], (*own.shape[:2], len(seen.x)))
-    coordinates = own[..., : 2 * parameters]
-    # The shift of a slot follows x: without these a shift that x brings needs hidden units.
-    crossed = x[..., : max(1, _CROSSED // parameters)]
-    cross = coordinates[..., :parameters, None] * crossed[..., None, :]
-    cross = cross.reshape(*own.shape[:2], -1)
-    linear = np.concatenate([own, np.square(coordinates), cross], axis=2)
-    return np.concatenate([own, theta, x], axis=2, dtype=np.float64), linear
-
-
-def _answers(parameters: Mapping[str, Array], inputs: Float, linear: Float) -> Float:
-    """In double precision: ties stay ties."""
-    wide = {name: parameters[name].astype(np.float64) for name in PARAMETERS}
-    hidden = np.tanh(inputs @ wide["weight"] + wide["bias"])
-    return hidden @ wide["out"] + linear @ wide["linear"] + wide["constant"]
 
 
 def _logit(share: ArrayLike) -> Float:

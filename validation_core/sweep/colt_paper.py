@@ -152,10 +152,14 @@ def shipped_power() -> tuple[Sweep, ...]:
     """Power shipped with the package, of one network for all gammas.
 
     With every embedding on the plane that the CoLT page opens with; with the page's first and the
-    identity for the errors of the conformal paper's text, in three dimensions.
+    identity for all errors of the papers, in three and ten dimensions.
     """
     plane: Benchmark = Gaussian(dim_x=2, dim_theta=2)
-    space = [Gaussian(perturbation=name) for name in PERTURBATIONS[:4]]
+    space = [
+        Gaussian(perturbation=name, dim_x=x, dim_theta=theta)
+        for x, theta in DIMENSIONS[:2]
+        for name in PERTURBATIONS
+    ]
     return tuple(
         sweep
         for benchmark, embeddings in [(plane, EMBEDDINGS), *((b, _FIRST) for b in space)]

@@ -7,12 +7,20 @@ only in a process of bounded memory and time.
 
 from __future__ import annotations
 
+from validation_core.tables.corrections import Correction
 from validation_core.tables.guarded_file import warm
+from validation_core.tables.options import Reading, ReadingOptions
 from validation_core.tables.reading import read
 from validation_core.tables.roles import guess_roles
-from validation_core.tables.several_files import read_files
+from validation_core.tables.several_files import read_files, read_one
 from validation_core.tables.source import LIMIT, ORDERS, AmbiguousOrder, Order, UnknownArrays
-from validation_core.tables.table import RanksUpload, SamplesUpload, TableUpload, Upload
+from validation_core.tables.table import (
+    ProbabilitiesUpload,
+    RanksUpload,
+    SamplesUpload,
+    TableUpload,
+    Upload,
+)
 from validation_core.tables.truth_ranks import UnknownMaxRank
 from validation_core.tables.x_columns import Missing
 
@@ -20,9 +28,13 @@ __all__ = [
     "LIMIT",
     "ORDERS",
     "AmbiguousOrder",
+    "Correction",
     "Missing",
     "Order",
+    "ProbabilitiesUpload",
     "RanksUpload",
+    "Reading",
+    "ReadingOptions",
     "SamplesUpload",
     "TableUpload",
     "UnknownArrays",
@@ -31,5 +43,6 @@ __all__ = [
     "guess_roles",
     "read",
     "read_files",
+    "read_one",
     "warm",
 ]

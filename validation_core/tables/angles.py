@@ -9,7 +9,7 @@ draws of a correct q as before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -124,21 +124,24 @@ def recognised(data: PosteriorTable) -> Array:
 
 
 def periods_of(
-    circular: Sequence[str], names: Sequence[str], theta: Array, q: Array
+    circular: Sequence[str] | Mapping[str, float], names: Sequence[str], theta: Array, q: Array
 ) -> NDArray[np.float64]:
-    """The periods of parameters that a user calls circular: the shortest that holds the numbers.
+    """The periods of parameters that a user calls circular: those that he gives, or the shortest
+    known ones that hold the numbers.
 
     Args:
-        circular: names of those parameters.
+        circular: names of those parameters, or the period of each.
         names: of all D parameters.
         theta: true values (N, D).
         q: draws (N, K, D).
 
     Returns:
-        periods (D,), among pi, 2 pi, 180 and 360; 0 for parameters that are not circular.
+        periods (D,), where none is given among pi, 2 pi, 180 and 360; 0 for parameters that are
+        not circular.
 
     Raises:
-        ValueError: for a name that no parameter has, or numbers that no known period holds.
+        ValueError: for a name that no parameter has, numbers that no known period holds, or a
+            period that is no positive number.
     """
     periods = np.zeros(len(names))
     for name in circular:
@@ -147,13 +150,22 @@ def periods_of(
                 f"A circular parameter is one of {list_text(names, 'or')}; got {name!r}. Name one."
             )
         j = list(names).index(name)
+        if isinstance(circular, Mapping):
+            periods[j] = circular[name]
+            if not (np.isfinite(periods[j]) and periods[j] > 0):
+                raise ValueError(
+                    f"A period is a positive number; got {circular[name]} for {name}. Give one, "
+                    "as in 24 for hours."
+                )
+            continue
         spans = [float(np.ptp(numbers[..., j])) for numbers in (theta, q)]
         fits = [period for period in _KNOWN if max(spans) <= (1 + _SLACK) * period]
         if not fits:
             raise ValueError(
                 f"The period of a circular parameter is guessed among pi, 2 pi, 180 and 360; got "
-                f"{name}, whose numbers range over {max(spans):.4g}. Save an array periods, one "
-                "number for each parameter, 0 for those that are not circular."
+                f"{name}, whose numbers range over {max(spans):.4g}. Give it: --circular "
+                f"{name}=24, circular={{{name!r}: 24}}, or an array periods with 0 for other "
+                "parameters."
             )
         periods[j] = min(fits)
     return periods

@@ -10,14 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
-from validation_core.tables.hdf5_file import (
-    DRAWS,
-    SIMULATIONS,
-    Hdf5File,
-    HdfMember,
-    is_dataset,
-    is_dimension_scale,
-)
+from validation_core.tables.axis_names import CHAINS, DRAWS, SIMULATIONS
+from validation_core.tables.hdf5_file import Hdf5File, HdfMember, is_dataset, is_dimension_scale
 from validation_core.tables.source import ArrayHeader, Order, label_header, working_dtype
 
 if TYPE_CHECKING:
@@ -26,8 +20,10 @@ if TYPE_CHECKING:
 # Variables of the posterior have the dimensions of simulations, chain, draw, and their own; the
 # truths have the same names in one of these groups.
 _TRUTHS = ("truth", "true_parameters", "prior")
+_WEIGHTS = ("sample_stats", "posterior")
+"""Groups whose weights are those of draws."""
+_TRUE_WEIGHTS = ("sample_stats_prior", *_TRUTHS)
 _DATA = ("observed_data", "prior_predictive", "constant_data")
-_CHAINS = frozenset({"chain", "chains"})
 _HOW = (
     "Save a group posterior whose variables have the dimensions sim, chain and draw, a group "
     "truth with the same variables over sim, and the data over sim in observed_data."
@@ -115,7 +111,9 @@ class ArviZTree:
         by_name = {v.name: v for v in posterior}
         self._drawn = [v for name, v in by_name.items() if name in self._truth]
         self._data = self._observations()
-        unread = [name for name in by_name if name not in self._truth]
+        self._weights = self._find_weights()
+        read = {*self._truth, *(v.name for v in self._weights.values())}
+        unread = [name for name in by_name if name not in read]
         self.notes = roles.unread_notes(unread, "without true values")
 
     def close(self) -> None:
@@ -173,6 +171,21 @@ class ArviZTree:
             f"{roles.names_text(self._groups)}. {_HOW}"
         )
 
+    def _find_weights(self) -> dict[str, Variable]:
+        """Weights of draws and of true values, by role."""
+        found: dict[str, Variable] = {}
+        for stem in ("log_w", "w"):
+            aliases = {*roles.ROLES[stem], *roles.ROLES[f"{stem}_draws"]}
+            sides = ((f"{stem}_draws", _WEIGHTS), (stem, _TRUE_WEIGHTS))
+            for role, groups in sides:
+                for variable in (v for group in groups for v in self._variables(group)):
+                    n, k = self._sizes
+                    of_draws = (variable.sims, variable.draws) == (n, k)
+                    fits = of_draws if role.endswith("_draws") else self._at_each(variable)
+                    if variable.name in aliases and not variable.own and fits:
+                        found.setdefault(role, variable)
+        return found
+
     def _at_each(self, variable: Variable) -> bool:
         """Whether a variable has one value for each simulation: prior draws are simulations."""
         n = self._sizes[0]
@@ -188,6 +201,10 @@ class ArviZTree:
             "theta": ArrayHeader((n, d), _declared_dtype(truth)),
             "theta_q": ArrayHeader((n, k, d), _declared_dtype(self._drawn)),
             "theta_names": label_header(d),
+            **{
+                role: ArrayHeader((n, k) if role.endswith("_draws") else (n,), v.dtype)
+                for role, v in self._weights.items()
+            },
         }
         if m:
             headers["x"] = ArrayHeader((n, m), _declared_dtype(self._data))
@@ -197,6 +214,9 @@ class ArviZTree:
     def load(self, name: str) -> NDArray[np.generic]:
         truth = [self._truth[v.name] for v in self._drawn]
         of = {"theta": truth, "theta_q": self._drawn, "theta_names": self._drawn}
+        if name in self._weights:
+            rows = self._sizes if name.endswith("_draws") else self._sizes[:1]
+            return self._load(self._weights[name]).reshape(rows)
         variables = of.get(name, self._data)
         if name.endswith("_names"):
             return np.array([roles.label(label) for v in variables for label in v.labels])
@@ -225,7 +245,7 @@ def _with_axes(
     name: str, dataset: h5py.Dataset, header: ArrayHeader, dims: tuple[str, ...]
 ) -> Variable:
     """A variable with its axes sorted by the names of its dimensions."""
-    groups = (SIMULATIONS, _CHAINS, DRAWS)
+    groups = (SIMULATIONS, CHAINS, DRAWS)
     places = [[i for i, dim in enumerate(dims) if dim in group][:1] for group in groups]
     special = [i for place in places for i in place]
     own = [i for i in range(len(dims)) if i not in special]

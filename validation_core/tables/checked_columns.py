@@ -11,6 +11,9 @@ from validation_core.tables import roles
 from validation_core.tables.columns import FileColumns, check_column_names
 from validation_core.tables.source import size_text
 
+_WORDS = 100_000  # different ones in a column
+_WORD = 200  # characters of each that are kept
+
 
 class CheckedColumns:
     """The columns of a file, none of them parsed before their declared size was accepted.
@@ -113,15 +116,25 @@ class CheckedColumns:
             )
         return is_p
 
-    def words(self, name: str) -> NDArray[np.str_]:
-        """Return a column (rows,) as text.
+    def words(self, name: str) -> tuple[NDArray[np.intp], list[str]]:
+        """Return the words of a column of text: the place (rows,) of each row's word among the
+        distinct ones in the order in which they come, -1 for none, and these words.
 
         Raises:
-            ValueError: for more or fewer rows than declared.
+            ValueError: for too many words, or more or fewer rows than declared.
         """
-        pieces = list(self._file.words(name))
+        places: dict[str, int] = {}
+        pieces: list[NDArray[np.intp]] = []
+        for codes, distinct in self._file.words(name):
+            here = [places.setdefault(word[:_WORD], len(places)) for word in distinct]
+            if len(places) > _WORDS:
+                raise ValueError(
+                    f"A column of names must hold at most {_WORDS:,} different ones; got more in "
+                    f"{roles.label(name)!r}. Number the simulations instead."
+                )
+            pieces.append(np.array([*here, -1], np.intp)[codes])
         self._check_rows(sum(map(len, pieces)))
-        return np.concatenate([np.empty(0, np.str_), *pieces])
+        return np.concatenate(pieces or [np.empty(0, np.intp)]), list(places)
 
     def _check_rows(self, count: int) -> None:
         if count != self.rows:

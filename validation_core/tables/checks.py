@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.tables import ranges, repeats, scales
+from validation_core.tables import ranges, repeats
+from validation_core.tables.corrections import BEFORE_ALL, Correction
 from validation_core.tables.row_order import mixed_order_warning
 from validation_core.text import begun_text
 from validation_core.types import Array, PosteriorTable, TruthRanks, TwoSamples
@@ -80,13 +81,16 @@ def _finite_rows(array: Array) -> NDArray[np.bool_]:
 
 
 def data_warnings(
-    data: PosteriorTable | TwoSamples | TruthRanks, names: Sequence[str]
+    data: PosteriorTable | TwoSamples | TruthRanks,
+    names: Sequence[str],
+    mistakes: Sequence[Correction] = (),
 ) -> tuple[str, ...]:
     """Warnings of what makes the tests weak or misleading on these draws.
 
     Args:
         data: the draws, whose rows are finite.
         names: labels of theta's columns.
+        mistakes: of the file, found before.
 
     Raises:
         ValueError: when every row is the same simulation, or q's draws are the truth itself.
@@ -98,11 +102,17 @@ def data_warnings(
         return (few,) * (len(data) < FEW_ROWS)
     with np.errstate(all="ignore"):  # numbers near the largest there are overflow when squared
         return tuple(
-            _table(data, names) if isinstance(data, PosteriorTable) else _samples(data, names)
+            _table(data, names, mistakes)
+            if isinstance(data, PosteriorTable)
+            else _samples(data, names)
         )
 
 
-def _table(data: PosteriorTable, names: Sequence[str]) -> Iterator[str]:
+def _table(
+    data: PosteriorTable, names: Sequence[str], mistakes: Sequence[Correction]
+) -> Iterator[str]:
+    told = [one.finding for one in mistakes if one.name in BEFORE_ALL]
+    yield from told
     n, k = data.q.shape[:2]
     if n < FEW_ROWS:
         yield (
@@ -128,7 +138,7 @@ def _table(data: PosteriorTable, names: Sequence[str]) -> Iterator[str]:
         data.q.reshape(-1, data.q.shape[-1]), "theta_q", names
     )
     yield from ranges.coarse_column_warnings(data.x, "x", numbered)
-    yield from _content_warnings(data, names)
+    yield from _content_warnings(data, names, mended=not told)
 
 
 def _samples(data: TwoSamples, names: Sequence[str]) -> Iterator[str]:
@@ -165,8 +175,11 @@ class _Summary:
     """Whether every row holds the same draws."""
 
 
-def _content_warnings(data: PosteriorTable, names: Sequence[str]) -> Iterator[str]:
-    """Warnings of what the draws of a table hold.
+def _content_warnings(
+    data: PosteriorTable, names: Sequence[str], *, mended: bool
+) -> Iterator[str]:
+    """Warnings of what the draws of a table hold; where they are on another scale or in another
+    order than the true values, of nothing that compares the two.
 
     Raises:
         ValueError: when every row is the same simulation, or q's draws are the truth itself.
@@ -184,11 +197,11 @@ def _content_warnings(data: PosteriorTable, names: Sequence[str]) -> Iterator[st
     yield from _ignores(data, summary, fine)
     yield from _collapsed(data, summary, names)
     yield from _whole(data, summary, whole, names)
-    told = list(scales.warnings(data, names))
-    yield from told or _beyond(data, summary, names)
-    mixed = list(_order_of_rows(data, summary, moving))
+    if mended:
+        yield from _beyond(data, summary, names)
+    mixed = list(_order_of_rows(data, summary, moving)) if mended else []
     yield from mixed
-    if data.q.shape[1] > 1 and not summary.alike and not mixed:
+    if data.q.shape[1] > 1 and not summary.alike and mended and not mixed:
         yield from mixed_order_warning(data.x, summary.halves, moving)
     yield from repeats.dependent_draw_warnings(data, fine)
 

@@ -1,11 +1,15 @@
-"""The table that a file of columns holds: long, ranks, two samples, or one wide array."""
+"""The table that a file of columns holds: long, ranks, melted, two samples, or one wide array."""
 
 from __future__ import annotations
 
 from validation_core.tables import roles
 from validation_core.tables.checked_columns import CheckedColumns
+from validation_core.tables.chosen import Chosen, resolve_names
 from validation_core.tables.columns import FileColumns
-from validation_core.tables.long_table import INDEX, LongTable
+from validation_core.tables.listed_columns import ListedColumns
+from validation_core.tables.long_layout import chosen_columns, find_layout
+from validation_core.tables.long_table import LongTable
+from validation_core.tables.melted_table import find_melted, unmelted
 from validation_core.tables.rank_table import (
     LongRankTable,
     WideRankTable,
@@ -17,25 +21,58 @@ from validation_core.tables.two_sample_table import SIDE, TwoSampleTable
 from validation_core.tables.wide_table import WideTable
 
 
-def column_table(file: FileColumns, stem: str, limit: int) -> ArraySource:
+def column_table(
+    file: FileColumns, stem: str, limit: int, chosen: Chosen | None = None
+) -> ArraySource:
     """Return the arrays of a file of columns, whose names say which kind of table they make.
 
     Args:
         file: the file, its rows counted.
         stem: name of the array of a wide table: that of the file, without its ending.
         limit: bytes that the arrays may take in memory.
+        chosen: names of arrays or columns by the role that the user gives them.
 
     Raises:
         ValueError: for columns that are too many, too large, or make no table.
     """
     columns = CheckedColumns(file, limit)
-    if {*INDEX} <= columns.types.keys():
-        return LongTable(columns, limit)
-    if is_long_rank_table(columns):
-        return LongRankTable(columns, limit)
-    chosen = () if roles.find_roles([stem]).found else rank_columns(columns)
-    if chosen:
-        return WideRankTable(columns, chosen)
-    if SIDE in columns.types:
+    if SIDE in columns.types and columns.types[SIDE] is None and not _numbered(columns):
         return TwoSampleTable(columns)
-    return WideTable(columns, stem)
+    named = {name for given in resolve_names(chosen or {}, (stem,)).values() for name in given}
+    given = None if stem in named else chosen_columns(chosen or {}, columns.types)
+    if given is None and not _numbered(columns):
+        if is_long_rank_table(columns):
+            return LongRankTable(columns, limit)
+        ranks = () if stem in named or _is_role(stem) else rank_columns(columns)
+        if ranks:
+            return WideRankTable(columns, ranks)
+    melted = None if given else find_melted(columns)
+    if melted is not None:
+        return column_table(unmelted(columns, melted, limit), stem, limit)
+    numbers = [name for name, dtype in columns.types.items() if dtype is not None]
+    texts = [name for name, dtype in columns.types.items() if dtype is None]
+    layout = find_layout(numbers, texts, given)
+    if layout is not None:
+        return LongTable(columns, layout, limit, named=given is not None)
+    if given and {"sim", "draw", "truth"} & {*given}:
+        got = ", ".join(f"{role} = {roles.names_text(names)}" for role, names in given.items())
+        raise ValueError(
+            f"A long table must have a column of simulations and of true values, as sim=NAME and "
+            f"theta=NAME; got {got} of the columns {roles.names_text(columns.types)}. Name these "
+            f"too."
+        )
+    if stem in named or _is_role(stem):
+        return WideTable(columns, stem)
+    return ListedColumns(
+        columns, stem, {name for names in (given or {}).values() for name in names}
+    )
+
+
+def _numbered(columns: CheckedColumns) -> bool:
+    """Whether the rows are numbered as a long table's are."""
+    return {"sim", "draw"} <= columns.types.keys()
+
+
+def _is_role(stem: str) -> bool:
+    """Whether a file is named as an array of a table is."""
+    return bool(roles.find_roles([stem]).found)

@@ -36,6 +36,14 @@ class Sides(NamedTuple):
     """Some words of the other rows."""
 
 
+class Words(NamedTuple):
+    """The words of some rows of a column of text, each word once."""
+
+    codes: NDArray[np.intp]
+    """Place (n,) of a row's word among the distinct ones; -1 where there is none."""
+    distinct: tuple[str, ...]
+
+
 class FileColumns(Protocol):
     """A file of columns, its rows counted but not yet read."""
 
@@ -73,8 +81,8 @@ class FileColumns(Protocol):
         """
         ...
 
-    def words(self, name: str) -> Iterator[NDArray[np.str_]]:
-        """Iterate over a column as text, whatever it holds, in pieces (n,).
+    def words(self, name: str) -> Iterator[Words]:
+        """Iterate over a column of text in pieces.
 
         Raises:
             ValueError: for damaged bytes.
@@ -99,18 +107,6 @@ def check_column_names(names: Sequence[str]) -> None:
         )
 
 
-_LONGEST = 120  # characters of a word
-
-
-def words_of(column: pa.Array) -> NDArray[np.str_]:
-    """A column as text (n,), each cut to the characters that are looked at."""
-    texts = (
-        word.decode("utf-8", "replace") if isinstance(word, bytes) else str(word)
-        for word in column.to_pylist()
-    )
-    return np.array([text[:_LONGEST] for text in texts], dtype=np.str_)
-
-
 def sides_of(column: pa.Array) -> Sides:
     """Find the rows of a column of text that say p and q."""
     import pyarrow as pa
@@ -130,3 +126,16 @@ def sides_of(column: pa.Array) -> Sides:
     shown = [rest[i].as_py() for i in range(min(len(rest), _SHOWN))] if not (p | q).all() else []
     decoded = [w.decode("utf-8", "replace") if isinstance(w, bytes) else str(w) for w in shown]
     return Sides(p, q, tuple(map(roles.label, decoded)))
+
+
+def words_of(column: pa.Array) -> Words:
+    """Find the distinct words of a column of text, and which each row holds."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not isinstance(column, pa.DictionaryArray):
+        column = pc.dictionary_encode(column)
+    codes = pc.fill_null(column.indices, -1).to_numpy(zero_copy_only=False).astype(np.intp)
+    words = (word if word is not None else "" for word in column.dictionary.to_pylist())
+    decoded = (w.decode("utf-8", "replace") if isinstance(w, bytes) else str(w) for w in words)
+    return Words(codes, tuple(decoded))

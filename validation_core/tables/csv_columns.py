@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
-from validation_core.tables.columns import Column, Sides, check_column_names, sides_of, words_of
+from validation_core.tables.columns import (
+    Column,
+    Sides,
+    Words,
+    check_column_names,
+    sides_of,
+    words_of,
+)
 from validation_core.tables.source import BROKEN
 
 if TYPE_CHECKING:
@@ -28,6 +35,8 @@ _MARKS = ",;\t|"
 _FLOAT = np.dtype(np.float64)
 _BOM = b"\xef\xbb\xbf"
 _NOT_A_COMMENT = (b"#N/A", b"#NA")  # missing values of Excel
+_MISSING = frozenset({"", "na", "n/a", "#n/a", "null", "none", "nan", "-nan"})
+_LIKE_A_NUMBER = re.compile(r"[+-]?[.,]?\d")
 # A comma before exactly three digits may be of thousands.
 _NUMBER_WITH_COMMA = re.compile(rb"(?<![\d.,])(?:0,\d|\d{4,},\d|\d+,(?!\d{3}(?!\d))\d)")
 _NUMBER_WITH_POINT = re.compile(rb"\d\.\d")
@@ -78,7 +87,11 @@ class CsvColumns:
         check_column_names(self._names)
         self._begin += sum(map(len, lines[:at]))
         self._decimal = _decimal(rows, self._mark)
-        self.columns = [Column(n, None if n in ("", "sample") else _FLOAT) for n in self._names]
+        texts = _texts(rows, len(self._names), self._mark, self._decimal)
+        self.columns = [
+            Column(name, None if name == "" or text else _FLOAT)
+            for name, text in zip(self._names, texts, strict=True)
+        ]
         count, self._quoted, plain, self._odd = _scanned(path, self._begin, self._mark)
         self.rows = count if plain else self._count()
 
@@ -133,7 +146,7 @@ class CsvColumns:
         for batch in self._parsed([name], text=True):
             yield sides_of(batch.column(0))
 
-    def words(self, name: str) -> Iterator[NDArray[np.str_]]:
+    def words(self, name: str) -> Iterator[Words]:
         for batch in self._parsed([name], text=True):
             yield words_of(batch.column(0))
 
@@ -187,6 +200,19 @@ def _decimal(rows: Sequence[bytes], mark: str) -> str:
     some = b"\n".join(rows[:_LOOKED_AT])
     comma = mark != "," and _NUMBER_WITH_COMMA.search(some)
     return "," if comma and not _NUMBER_WITH_POINT.search(some) else "."
+
+
+def _texts(rows: Sequence[bytes], count: int, mark: str, decimal: str) -> list[bool]:
+    """Whether each of `count` columns holds words: nothing like a number in the first rows."""
+    words, numbers = [0] * count, [0] * count
+    for row in rows[:_LOOKED_AT]:
+        if not _is_passed_over(row):
+            for i, field in enumerate(_fields(_decoded(row)[0], mark)[:count]):
+                plain = field.strip().replace(decimal, ".")
+                number = _is_number(plain) or _LIKE_A_NUMBER.match(plain) is not None
+                numbers[i] += number
+                words[i] += not number and plain.lower() not in _MISSING
+    return [word > 0 and number == 0 for word, number in zip(words, numbers, strict=True)]
 
 
 def _block(columns: Sequence[str]) -> int:

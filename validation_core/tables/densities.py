@@ -11,11 +11,18 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.tables.roles import unread_notes
+from validation_core.tables.roles import is_quantity, unread_notes
 from validation_core.tables.source import Order, is_real
 from validation_core.types import Array
 
-DENSITIES = ("log_q", "log_q_draws", "log_joint", "log_joint_draws")
+DENSITIES = (
+    "log_q",
+    "log_q_draws",
+    "log_joint",
+    "log_joint_draws",
+    "log_likelihood",
+    "log_likelihood_draws",
+)
 """Arrays of log densities."""
 OBSERVED = ("x_o", "theta_o")
 """Arrays of a real observation."""
@@ -155,6 +162,7 @@ def _rows(shape: tuple[int, ...], d: int) -> bool:
 def unused_array_warnings(
     arrays: Mapping[str, NDArray[np.generic]], reason: str = "since two samples have no x"
 ) -> tuple[str, ...]:
-    """A warning of densities and observations that come with two plain samples, or with ranks."""
-    present = [name for name in (*DENSITIES, *OBSERVED) if name in arrays]
+    """A warning of densities, quantities, observations that come with two plain samples, or with
+    ranks."""
+    present = [name for name in arrays if name in (*DENSITIES, *OBSERVED) or is_quantity(name)]
     return unread_notes(present, reason)

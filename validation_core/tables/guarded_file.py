@@ -26,9 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles, source
+from validation_core.tables.chosen import Chosen
 from validation_core.tables.source import LIMIT, ArrayHeader, Order, read_into, size_text
 
-Kind = Literal["npz", "npy", "csv", "parquet", "hdf5"]
+Kind = Literal["npz", "npy", "csv", "parquet", "hdf5", "json"]
 
 CHILDREN = 2
 """Files that are read at once, whoever sent them."""
@@ -296,7 +297,7 @@ class GuardedFile:
         kind: its format.
         stem: name of its array where the file has none.
         limit: bytes that its arrays may take in memory.
-        chosen: name of an array by the role that the user gives it.
+        chosen: names of arrays by the role that the user gives them.
 
     Raises:
         ValueError: when the child refuses the file, or dies over it.
@@ -309,7 +310,7 @@ class GuardedFile:
         kind: Kind,
         stem: str,
         limit: int,
-        chosen: Mapping[str, str] | None = None,
+        chosen: Chosen | None = None,
     ) -> None:
         self._copy = None if path else _copied(stream)
         self._memory = MEMORY + 2 * max(0, limit - LIMIT)
@@ -334,6 +335,10 @@ class GuardedFile:
             self.close()
             raise
         self.order: Order | None = self._said["order"]
+        self.columns: bool = self._said["columns"]
+        """Whether its arrays are columns of which nobody said what they are."""
+        self.named: bool = self._said["named"]
+        """Whether what the user chose were columns, of which its arrays are made."""
         self.notes: tuple[str, ...] = tuple(self._said["notes"])
 
     def headers(self) -> Mapping[str, ArrayHeader]:

@@ -11,14 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
-from validation_core.tables.hdf5_file import (
-    DRAWS,
-    SIMULATIONS,
-    Hdf5File,
-    HdfMember,
-    is_dataset,
-    is_dimension_scale,
-)
+from validation_core.tables.axis_names import DRAWS, SIMULATIONS
+from validation_core.tables.chosen import Chosen, resolve_names
+from validation_core.tables.hdf5_file import Hdf5File, HdfMember, is_dataset, is_dimension_scale
 from validation_core.tables.source import BROKEN, ArrayHeader, Order, label_header
 
 if TYPE_CHECKING:
@@ -36,13 +31,13 @@ class Hdf5Arrays:
 
     Args:
         file: the open file.
-        chosen: name of an array by the role that the user gives it.
+        chosen: names of arrays by the role that the user gives them.
 
     Raises:
         ValueError: for a file that is damaged, or several groups with arrays of known roles.
     """
 
-    def __init__(self, file: Hdf5File, chosen: Mapping[str, str] | None = None) -> None:
+    def __init__(self, file: Hdf5File, chosen: Chosen | None = None) -> None:
         self._file, self._chosen = file, chosen or {}
         self._found = self._place()
         self.order: Order | None = None
@@ -80,13 +75,21 @@ class Hdf5Arrays:
 
     def _whole(self, datasets: Mapping[str, h5py.Dataset]) -> bool:
         """Whether datasets make a table or two samples, and hold every array that was chosen."""
-        return set(self._chosen.values()) <= set(datasets) and roles.roles_complete(
-            roles.find_roles(datasets, self._chosen).found
-        )
+        names = resolve_names(self._chosen, datasets)
+        return {name for several in names.values() for name in several} <= set(
+            datasets
+        ) and roles.roles_complete(self._roles(datasets))
+
+    def _roles(self, datasets: Mapping[str, h5py.Dataset]) -> dict[str, str]:
+        """The arrays by role; of several that are joined, the first."""
+        names = resolve_names(self._chosen, datasets)
+        first = {role: several[0] for role, several in names.items()}
+        return roles.find_roles(datasets, first).found
 
     def headers(self) -> Mapping[str, ArrayHeader]:
-        found = roles.find_roles(self._found, self._chosen).found
-        used = set(found.values())
+        found = self._roles(self._found)
+        chosen = resolve_names(self._chosen, self._found).values()
+        used = {*found.values(), *(name for several in chosen for name in several)}
         listed = not roles.roles_complete(found)  # the user is asked which of them is what
         declared: dict[str, ArrayHeader] = {}
         unread: list[str] = []
@@ -154,7 +157,9 @@ def _by_path(groups: Mapping[str, Mapping[str, h5py.Dataset]]) -> dict[str, h5py
 
 def _axis_order(dims: tuple[str, ...]) -> Order | None:
     """Which axis of theta_q is which, if the names of its first two axes tell."""
-    first, second = (*dims, "", "")[:2]
+    first, second, third = (*dims, "", "", "")[:3]
+    if third in SIMULATIONS:
+        return "DKN" if second in DRAWS else None
     if first in SIMULATIONS or second in DRAWS:
         return "NKD"
     return "KND" if second in SIMULATIONS or first in DRAWS else None

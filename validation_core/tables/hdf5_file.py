@@ -19,15 +19,11 @@ if TYPE_CHECKING:
     import h5py
 
 HdfMember: TypeAlias = "h5py.Group | h5py.Dataset"
-SIMULATIONS = frozenset(
-    {"sim", "sims", "sim_id", "simulation", "simulations", "simulation_id", "dataset", "datasets"}
-)
-"""Names of the axis of simulations."""
-DRAWS = frozenset({"draw", "draws", "sample", "samples"})
-"""Names of the axis of draws."""
 _MEMBERS = 4096  # of a group
 _OBJECTS = 10_000  # that are looked at in one file
 _CACHE = 2**20  # bytes of chunks kept: each is read once
+_JULIA = b"HDF5-based Julia Data Format"  # in the user block of JLD2
+_REVERSED = ("MATLAB_class", "rhdf5-NA.OK")  # attributes that MATLAB and R's rhdf5 give a dataset
 _ATTRIBUTE = 4096  # bytes of one that is read
 
 
@@ -46,6 +42,8 @@ class Hdf5File:
         self._limit, self._length = limit, path.stat().st_size
         self._objects = 0
         self._notes: list[str] = []
+        with path.open("rb") as file:
+            self._julia = file.read(len(_JULIA)) == _JULIA
         self._file = h5py.File(path, "r", locking=False, rdcc_nbytes=_CACHE)
         # A link to another file finds an empty one in memory: no other file is ever opened.
         empty = h5p.create(h5p.FILE_ACCESS)
@@ -118,7 +116,12 @@ class Hdf5File:
                 f"{roles.label(name)!r}, which has not. Save it as float32 or float64."
             )
         check_storage(dataset, roles.label(name), self._limit)
-        return ArrayHeader(tuple(int(s) for s in dataset.shape), dataset.dtype)
+        step = -1 if self._is_reversed(dataset) else 1
+        return ArrayHeader(tuple(int(s) for s in dataset.shape)[::step], dataset.dtype)
+
+    def _is_reversed(self, dataset: h5py.Dataset) -> bool:
+        """Whether MATLAB, Julia or R wrote a dataset, its axes then in reverse order."""
+        return self._julia or any(name in dataset.attrs for name in _REVERSED)
 
     def load(self, dataset: h5py.Dataset, name: str) -> NDArray[np.generic]:
         """Return the numbers of a dataset whose header was accepted, in their working type.
@@ -140,6 +143,12 @@ class Hdf5File:
                 f"{count_text(unwritten, 'value')} of {roles.label(name)} "
                 f"{'was' if unwritten == 1 else 'were'} never written: the file's fill value "
                 f"{roles.label(str(dataset.fillvalue))} stands in."
+            )
+        if self._is_reversed(dataset) and numbers.ndim > 1:
+            numbers = np.ascontiguousarray(numbers.T)
+            self._notes.append(
+                f"{roles.label(name)} is read as {roles.shape_text(numbers.shape)}: its program "
+                f"stores axes in reverse order."
             )
         return self._with_nan(_missing_values(dataset), numbers, name)
 

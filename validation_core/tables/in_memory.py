@@ -1,104 +1,166 @@
-"""Arrays in memory as plain ones: masked values become NaN, rows of different lengths are padded.
+"""Tables in memory: arrays, tensors, frames of pandas, datasets of xarray and ArviZ.
 
-Lists of lists, object arrays and awkward arrays of different lengths, and `numpy.ma`, hold what a
-plain array of numbers cannot.
+None of these packages is imported: an object is known by what it can do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+import math
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from validation_core.tables.x_columns import Missing
+from validation_core.tables import roles
+from validation_core.tables.column_table import column_table
+from validation_core.tables.listed_columns import ListedColumns
+from validation_core.tables.long_table import LongTable
+from validation_core.tables.memory_arrays import MemoryArrays
+from validation_core.tables.memory_columns import MemoryColumns
+from validation_core.tables.options import Reading, ReadingOptions
+from validation_core.tables.ragged import plain_values
+from validation_core.tables.reading import read, read_source
+from validation_core.tables.records import FIELD_AXES, RecordArrays, records_of
+from validation_core.tables.source import ArraySource
+from validation_core.tables.table import Upload
 
-_PADDED = ("x", "theta_q")
-"""Arrays whose second axis may differ in length from row to row: trials, and draws."""
+_WHOLE = "table"  # name of the columns of a frame together
 
 
-class PlainArrays(NamedTuple):
-    """Plain arrays by name, and how they were made."""
-
-    arrays: dict[str, NDArray[np.generic]]
-    notes: tuple[str, ...] = ()
-    missing: Missing | None = None
-    """"mask" where x came with a mask or with rows of different lengths; else None."""
+def is_in_memory(value: object) -> bool:
+    """Whether an object holds a whole table: a mapping, a frame, a dataset or a tree of these."""
+    return isinstance(value, Mapping) or _is_frame(value) or hasattr(value, "to_netcdf")
 
 
-def plain_arrays(given: Mapping[str, ArrayLike | None]) -> PlainArrays:
-    """Convert arrays by name to plain ones; None is left out.
+def read_in_memory(value: Any, **options: Unpack[Reading]) -> Upload:
+    """Read the table that an object holds.
+
+    Args:
+        value: arrays, tensors or frames by name; a frame of pandas whose rows are a long table; a
+            Dataset or DataTree of xarray; an InferenceData of ArviZ.
+        options: fields of `ReadingOptions`; names of columns, too, by role.
 
     Raises:
-        ValueError: for an array whose rows fit no rectangle.
+        AmbiguousOrder, UnknownArrays, ValueError: as `read` does.
+    """
+    if hasattr(value, "to_netcdf"):  # before a mapping: datasets are mappings too
+        return _read_dataset(value, **options)
+    wanted = ReadingOptions(**options)
+    reader: ArraySource
+    if _is_frame(value):
+        reader = column_table(MemoryColumns(_frame_columns(value)), _WHOLE, _ANY, wanted.arrays)
+        if isinstance(reader, LongTable) and reader.named:
+            wanted = replace(wanted, arrays=None)
+        return read_source(reader, math.inf, wanted, columns=isinstance(reader, ListedColumns))
+    plain = plain_values(value)
+    wanted = replace(wanted, missing=wanted.missing or plain.missing)
+    reader = RecordArrays(MemoryArrays(arrays_of(plain.values), plain.notes), wanted.arrays)
+    return read_source(reader, math.inf, wanted)
+
+
+_ANY = 2**62
+
+
+def arrays_of(given: Mapping[str, Any]) -> dict[str, NDArray[np.generic]]:
+    """Return arrays by name of numbers of any package; dicts and frames of a role as records.
+
+    Args:
+        given: values by name; None for one that is missing.
     """
     arrays: dict[str, NDArray[np.generic]] = {}
-    notes: list[str] = []
-    missing: Missing | None = None
     for name, value in given.items():
         if value is None:
             continue
-        if isinstance(value, np.ma.MaskedArray):
-            gaps = int(np.ma.getmaskarray(value).sum())
-            arrays[name] = np.asarray(_unmasked(value) if gaps else value.data)
-            if gaps:
-                notes.append(f"{name}: {gaps:,} masked values are read as NaN.")
-                missing = "mask" if name == "x" else missing
+        if not isinstance(value, Mapping) and not _is_frame(value):
+            arrays[str(name)] = array_of(value)
             continue
-        array = _rectangular(value)
-        if array is None:
-            array, note = _padded(name, value)
-            notes.append(note)
-            missing = "mask" if name == "x" else missing
-        arrays[name] = array
-    return PlainArrays(arrays, tuple(notes), missing)
+        role = next(iter(roles.find_roles([str(name)]).found), "")
+        parts = arrays_of(value) if isinstance(value, Mapping) else _frame_values(value, role)
+        axes = FIELD_AXES.get(role)
+        records = records_of(parts, axes) if axes is not None else None
+        if records is not None:
+            arrays[str(name)] = records
+        else:
+            arrays |= {f"{name}/{part}": array for part, array in parts.items()}
+    return arrays
 
 
-def _unmasked(value: np.ma.MaskedArray[Any, Any]) -> NDArray[np.generic]:
-    kind = value.dtype if value.dtype.kind in "fc" else np.dtype(np.float64)
-    return np.where(np.ma.getmaskarray(value), np.nan, value.data).astype(kind)
+def array_of(value: Any) -> NDArray[np.generic]:
+    """Return numbers of NumPy, torch (on any device), JAX, CuPy, or lists of these as an array."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+        for way in ("resolve_conj", "resolve_neg"):
+            value = getattr(value, way, lambda plain=value: plain)()
+        try:
+            return np.asarray(value.numpy())
+        except TypeError:  # NumPy has no bfloat16
+            return np.asarray(value.float().numpy())
+    if hasattr(value, "__cuda_array_interface__") and hasattr(value, "get"):
+        return np.asarray(value.get())
+    if isinstance(value, list | tuple) and value and hasattr(value[0], "detach"):
+        return np.stack([array_of(one) for one in value])
+    return np.asarray(value)
 
 
-def _rectangular(value: ArrayLike) -> NDArray[np.generic] | None:
-    """The value as an array; None where its rows have different lengths."""
+def _is_frame(value: object) -> bool:
+    """Whether an object is a frame of named columns."""
+    return all(hasattr(value, name) for name in ("columns", "to_numpy", "__getitem__"))
+
+
+def _frame_columns(frame: Any) -> dict[str, NDArray[np.generic]]:
+    """The columns of a frame, those of its index first where they have names."""
+    index = getattr(frame, "index", None)
+    names = getattr(index, "names", None) or ()
+    if any(name is not None for name in names) or len(names) > 1:
+        frame = frame.reset_index()
+    return {_column_name(name): _column(frame[name]) for name in frame.columns}
+
+
+def _column_name(name: object) -> str:
+    """The name of a column; of columns in levels, these with an underscore between."""
+    return "_".join(map(str, name)) if isinstance(name, tuple) else str(name)
+
+
+def _column(series: Any) -> NDArray[np.generic]:
+    """A column as numbers, missing ones NaN, or as words."""
+    array = np.asarray(series)
+    if array.dtype.kind in "fiubU":
+        return array
     try:
-        array = np.asarray(value)
-    except ValueError:
-        return None
-    return None if array.dtype == object else array
+        return np.asarray(series, np.float64)
+    except (TypeError, ValueError):
+        return np.array([str(word)[:200] for word in array])
 
 
-def _padded(name: str, value: Any) -> tuple[NDArray[np.generic], str]:
-    """Rows of different lengths, padded with NaN to the longest, and a note.
+def _frame_values(frame: Any, role: str) -> dict[str, NDArray[np.generic]]:
+    """The columns of a frame that is theta, x or theta_q; its index is no column.
 
-    Raises:
-        ValueError: for another array than x or theta_q, or rows that differ in more than length.
+    Draws whose index numbers simulations and draws are arrays (N, K).
     """
-    listed = value.to_list() if hasattr(value, "to_list") else list(value)
-    rows = [_rectangular(row) for row in listed]
-    shapes = sorted({row.shape for row in rows if row is not None})
-    inner = {shape[1:] for shape in shapes}
-    numbers = all(row is not None and row.ndim and row.dtype.kind in "fiubc" for row in rows)
-    if name not in _PADDED or not numbers or len(inner) != 1:
-        shown = ", ".join(map(str, shapes[:3])) or "objects"
-        raise ValueError(
-            f"{name} must be an array of numbers; got rows of {shown}. Bring rows of one shape; "
-            f"only x and theta_q may have rows of different lengths."
-        )
-    arrays = [row for row in rows if row is not None]
-    return _stacked(arrays), _note(name, [len(row) for row in arrays])
+    index = getattr(frame, "index", None)
+    columns = {_column_name(name): _column(frame[name]) for name in frame.columns}
+    if role == "theta_q" and index is not None and len(getattr(index, "names", ())) == 2:
+        n = len(np.unique(np.asarray(index.get_level_values(0))))
+        if len(frame) % n == 0:
+            return {name: column.reshape(n, -1) for name, column in columns.items()}
+    return columns
 
 
-def _stacked(rows: Sequence[NDArray[np.generic]]) -> NDArray[np.generic]:
-    longest = max(map(len, rows))
-    dtype = np.result_type(np.float32, *{row.dtype for row in rows})
-    stacked = np.full((len(rows), longest, *rows[0].shape[1:]), np.nan, dtype)
-    for place, row in zip(stacked, rows, strict=True):
-        place[: len(row)] = row
-    return stacked
-
-
-def _note(name: str, lengths: Sequence[int]) -> str:
-    what = "draws" if name == "theta_q" else "values"
-    return f"{name} has {min(lengths):,} to {max(lengths):,} {what} in a row: padded with NaN."
+def _read_dataset(value: Any, **options: Unpack[Reading]) -> Upload:
+    """Read what writes itself as netCDF."""
+    with tempfile.TemporaryDirectory(prefix="nptlab-") as folder:
+        path = Path(folder) / "table.nc"
+        try:
+            value.to_netcdf(path, engine="h5netcdf")
+        except Exception as error:
+            words = roles.label(str(error), 160)
+            raise ValueError(
+                f"A dataset is read by way of netCDF; got one that cannot be written so "
+                f"({type(error).__name__}: {words}). Give its arrays: "
+                f"npt.Table(theta, x, theta_q)."
+            ) from None
+        return read(path, **options)

@@ -1,8 +1,4 @@
-"""A long table: one row per draw, numbered by simulation, the true values beside the draws.
-
-Its columns are `sim`, `draw` (-1 for the truth), `theta_*` and `x_*`; it may have `log_q` and
-`log_joint`.
-"""
+"""A long table: a row for each draw, numbered by simulation, the true values beside the draws."""
 
 from __future__ import annotations
 
@@ -15,12 +11,12 @@ from numpy.typing import NDArray
 
 from validation_core.tables import roles, source
 from validation_core.tables.checked_columns import CheckedColumns, labels_of
+from validation_core.tables.long_layout import LongLayout, without_stem
 from validation_core.tables.source import ArrayHeader, Order, as_working_dtype, label_header
+from validation_core.text import first_text, list_text
 
-INDEX = ("sim", "draw")
-"""The columns by which a long table is known: number of the simulation, number of the draw."""
-_LOGS = ("log_q", "log_joint")
 _ROW = 50  # bytes of the limit for each row: the rows are sorted by simulation
+_TRUTH_WORDS = frozenset({"1", "true", "truth", "t", "yes", "prior", "simulated", "injected"})
 
 
 class _Places(NamedTuple):
@@ -28,6 +24,8 @@ class _Places(NamedTuple):
 
     n: int
     k: int
+    longest: int
+    """Draws of the simulation that has most; `k` is the fewest."""
     sim: NDArray[np.intp]
     """Place (rows,) of a row's simulation among all, from 0."""
     draw: NDArray[np.intp]
@@ -37,80 +35,177 @@ class _Places(NamedTuple):
 class LongTable:
     """theta (N, D), x (N, M) and theta_q (N, K, D) from the rows of a long table.
 
+    Simulations with more draws than the shortest are cut to its number: the first ones stay.
+
     Args:
-        columns: the columns, with `sim` and `draw` among them.
+        columns: the columns.
+        layout: which of them holds what.
         limit: bytes that the arrays may take in memory.
+        named: whether a user said so, rather than the names of the columns.
 
     Raises:
-        ValueError: for columns that are missing or hold no numbers, or too many rows.
+        ValueError: for columns that hold no numbers, or too many rows.
     """
 
     order: Order | None = "NKD"
 
-    def __init__(self, columns: CheckedColumns, limit: int) -> None:
+    def __init__(
+        self, columns: CheckedColumns, layout: LongLayout, limit: int, *, named: bool = False
+    ) -> None:
         if columns.rows > limit // _ROW:
             raise ValueError(
                 f"A long table must have at most {limit // _ROW:,} rows; got {columns.rows:,}. "
                 f"{source.SMALLER}"
             )
-        self._columns = columns
-        self._stems = {stem: columns.starting(stem) for stem in ("theta", "x")}
-        self._logs = [name for name in _LOGS if name in columns.types]
-        others = {*columns.types} - {*INDEX, *self._logs, *self._stems["theta"]}
-        missing = [f"{stem}_*" for stem, names in self._stems.items() if not names]
-        if missing == ["x_*"] and not any(columns.types[name] for name in others):
-            missing = []  # without other columns of numbers there is no x
-        if missing:
-            raise ValueError(
-                f"A long table must have the columns sim, draw, theta_* and x_*; missing: "
-                f"{', '.join(missing)}; got: {roles.names_text(columns.types)}. Rename the "
-                f"columns; where there is no x, leave out those that are not sim, draw or theta_*."
-            )
-        used = [*INDEX, *self._stems["theta"], *self._stems["x"], *self._logs]
-        for name in used:
+        self._columns, self._layout, self.named = columns, layout, named
+        numbers = [*layout.theta, *layout.theta_q, *(layout.x or ())]
+        stems = [*columns.starting("theta"), *columns.starting("x")] if not named else []
+        for name in (*layout.draw, *numbers, *stems):
             if columns.types[name] is None:
                 raise ValueError(
                     f"The columns of a long table must hold real numbers; got text or others in "
                     f"{roles.label(name)!r}. Save numbers in it, or rename it to leave it out."
                 )
-        self.notes = columns.notes(used, "no test knows these")
+        self._notes: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        layout = self._layout
+        told = () if self._is_usual else (self._understood(),)
+        used = [
+            *layout.row_columns,
+            *layout.theta,
+            *layout.theta_q,
+            *self._x,
+            *layout.beside.values(),
+        ]
+        unread = self._columns.notes(
+            dict.fromkeys(used),
+            "no test knows these; a column quantity_NAME is a test quantity of your own",
+        )
+        return (*told, *self._notes, *unread)
+
+    @property
+    def _is_usual(self) -> bool:
+        """Whether its columns bear our own names, so that nothing was guessed."""
+        layout = self._layout
+        return layout.in_rows and (layout.sim, layout.draw, layout.marker) == (
+            "sim",
+            ("draw",),
+            None,
+        )
+
+    def _understood(self) -> str:
+        """The sentence that says which column was taken for what."""
+        layout = self._layout
+        rows = "draw -1" if layout.marker is None else f"{roles.label(layout.marker)} set"
+        truths = f"the rows with {rows}" if layout.in_rows else _listed(layout.theta)
+        x = f"x is {_listed(self._x)}" if self._x else "there is no x"
+        same = " (the same in each simulation)" * (layout.x is None and bool(self._x))
+        draws = _listed(layout.draw) if layout.draw else "the order of rows"
+        return (
+            f"Read as a long table: simulations by {roles.label(layout.sim)}, draws by {draws}, "
+            f"true values in {truths}, draws of q in {_listed(layout.theta_q)}; {x}{same}."
+        )
 
     def headers(self) -> Mapping[str, ArrayHeader]:
         places, dtype = self._places, self._columns.common_dtype
-        theta, x = self._stems["theta"], self._stems["x"]
+        layout, x = self._layout, self._x
         headers = {
-            "theta": ArrayHeader((places.n, len(theta)), dtype(theta)),
-            "theta_q": ArrayHeader((places.n, places.k, len(theta)), dtype(theta)),
-            "theta_names": label_header(len(theta)),
+            "theta": ArrayHeader((places.n, len(layout.theta)), dtype(layout.theta)),
+            "theta_q": ArrayHeader((places.n, places.k, len(layout.theta)), dtype(layout.theta_q)),
+            "theta_names": label_header(len(layout.theta)),
         }
         if x:
             headers["x"] = ArrayHeader((places.n, len(x)), dtype(x))
             headers["x_names"] = label_header(len(x))
-        for name in self._logs:
-            headers[name] = ArrayHeader((places.n,), dtype([name]))
-            headers[f"{name}_draws"] = ArrayHeader((places.n, places.k), dtype([name]))
+        for stem, name in layout.beside.items():
+            if layout.in_rows:
+                headers[stem] = ArrayHeader((places.n,), dtype([name]))
+            headers[f"{stem}_draws"] = ArrayHeader((places.n, places.k), dtype([name]))
         return headers
 
     @cached_property
+    def _x(self) -> tuple[str, ...]:
+        """The columns of the data: those that are named so, or are the same in each simulation."""
+        layout = self._layout
+        if layout.x is not None:
+            return layout.x
+        used = {*layout.row_columns, *layout.theta, *layout.theta_q, *layout.beside.values()}
+        free = [
+            name
+            for name, dtype in self._columns.types.items()
+            if dtype is not None and name not in used and name != ""
+        ]
+        same = dict.fromkeys(free, True)
+        first: dict[str, NDArray[np.float64]] = {}
+        for rows, batch in self._columns.pieces(free) if free else ():
+            sim = self._places.sim[rows]
+            for name, column in zip(free, batch, strict=True):
+                if same[name]:
+                    known = first.setdefault(name, np.full(self._places.n, np.nan))
+                    same[name] = fill_first(known, sim, column)
+        return tuple(name for name in free if same[name])
+
+    @cached_property
     def _places(self) -> _Places:
-        index = np.empty((self._columns.rows, 2), np.float64)
-        self._columns.fill(index, INDEX)
-        return _places_of_rows(index[:, 0], index[:, 1])
+        layout, columns = self._layout, self._columns
+        index = np.empty((columns.rows, len(layout.draw)), np.float64)
+        if layout.draw:
+            columns.fill(index, layout.draw)
+        if columns.types[layout.sim] is None:
+            codes, _ = columns.words(layout.sim)
+            sim = np.where(codes < 0, np.nan, codes)
+        else:
+            sim = np.empty((columns.rows, 1), np.float64)
+            columns.fill(sim, [layout.sim])
+            sim = sim[:, 0]
+        places = _places_of_rows(sim, index, self._marked(index), layout)
+        if places.longest > places.k:
+            self._notes += (
+                f"Simulations have {places.k:,} to {places.longest:,} draws: all were cut to "
+                f"their first {places.k:,}.",
+            )
+        return places
+
+    def _marked(self, index: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which rows (rows,) hold true values."""
+        layout, columns = self._layout, self._columns
+        if not layout.in_rows:
+            return np.zeros(columns.rows, bool)
+        if layout.marker is None:
+            return index[:, -1] == -1
+        if columns.types[layout.marker] is None:
+            codes, words = columns.words(layout.marker)
+            true = [word.strip().lower() in _TRUTH_WORDS for word in words]
+            return np.array([*true, False])[codes]
+        marks = np.empty((columns.rows, 1), np.float64)
+        columns.fill(marks, [layout.marker])
+        return np.nan_to_num(marks[:, 0]) != 0
 
     def load(self, name: str) -> NDArray[np.generic]:
+        layout = self._layout
         if name.endswith("_names"):
-            stem = name.removesuffix("_names")
-            return labels_of([_without_stem(column, stem) for column in self._stems[stem]])
+            stem, of = ("x", self._x) if name == "x_names" else ("theta", layout.theta_q)
+            return labels_of([without_stem(column, stem) for column in of])
         header, places = self.headers()[name], self._places
-        array = np.empty(header.shape, header.dtype)
+        array = np.full(header.shape, np.nan, header.dtype)
         of_draws = name == "theta_q" or name.endswith("_draws")
-        stem = "theta" if name == "theta_q" else name.removesuffix("_draws")
         flat = array.reshape(*array.shape[: 2 if of_draws else 1], -1)  # (N, K, ...) or (N, ...)
-        for rows, batch in self._columns.pieces(self._stems.get(stem, [stem])):
+        chosen = {"theta": layout.theta, "theta_q": layout.theta_q, "x": self._x}
+        wanted = chosen.get(name) or (layout.beside[name.removesuffix("_draws")],)
+        for rows, batch in self._columns.pieces(wanted):
             sim, draw = places.sim[rows], places.draw[rows]
-            if name == "x":
-                _check_same_x(batch, sim)
-            here = draw >= 0 if of_draws else draw < 0
+            if name == "x" or (name == "theta" and not layout.in_rows):
+                for j, column in enumerate(batch):
+                    if not fill_first(flat[:, j], sim, column):
+                        raise ValueError(
+                            f"{name} must be the same in all rows of a simulation; got rows of "
+                            f"one sim with different {roles.label(wanted[j])}. Repeat the value "
+                            f"in the rows of the draws, or leave it empty there."
+                        )
+                continue
+            here = (draw >= 0) & (draw < places.k) if of_draws else draw < 0
             where = (sim[here], draw[here]) if of_draws else (sim[here],)
             for j, column in enumerate(batch):
                 flat[(*where, j)] = column[here]
@@ -120,87 +215,92 @@ class LongTable:
         self._columns.close()
 
 
-def _places_of_rows(sim: NDArray[np.float64], draw: NDArray[np.float64]) -> _Places:
-    """Return where each row belongs, from its numbers (rows,) of simulation and draw.
+def fill_first(
+    known: NDArray[np.floating], sim: NDArray[np.intp], column: NDArray[np.generic]
+) -> bool:
+    """Write the first number of each simulation where none is known; whether all are the same.
+
+    Args:
+        known: the number (N,) of each simulation, NaN where none is known; written into.
+        sim: the simulation (n,) of each row.
+        column: the numbers (n,) of these rows, NaN where there is none.
+    """
+    numbers = np.asarray(column, known.dtype)
+    present = ~np.isnan(numbers)
+    where, values = sim[present], numbers[present]
+    first = np.full_like(known, np.nan)
+    first[where[::-1]] = values[::-1]  # of equal places the last one written stays
+    new = np.isnan(known)
+    known[new] = first[new]
+    return bool((known[where] == values).all())
+
+
+def _places_of_rows(
+    sim: NDArray[np.float64],
+    index: NDArray[np.float64],
+    truth: NDArray[np.bool_],
+    layout: LongLayout,
+) -> _Places:
+    """Return where each row belongs.
+
+    Args:
+        sim: number (rows,) of the simulation.
+        index: numbers (rows, c) that name a draw together; with c = 0 rows stay in their order.
+        truth: whether a row (rows,) holds true values.
+        layout: the columns, for the refusal.
 
     Raises:
-        ValueError: for numbers that are not whole, a truth that is missing or twice, or
-            simulations with different numbers of draws.
+        ValueError: for numbers that are not whole, a truth that is missing or twice, simulations
+            without draws, or two draws under one number.
     """
-    whole = np.isfinite(sim).all() and np.isfinite(draw).all()
-    if not (whole and (sim == np.floor(sim)).all() and (draw == np.floor(draw)).all()):
+    names = _listed((layout.sim, *layout.draw))
+    whole = np.isfinite(sim).all() and np.isfinite(index[~truth]).all()
+    if not (whole and (sim == np.floor(sim)).all() and (index == np.floor(index))[~truth].all()):
         raise ValueError(
-            "The columns sim and draw must hold whole numbers; got others. Number the "
-            "simulations 0, 1, ... and the draws 0, 1, ..., with -1 for the true value."
+            f"The columns {names} must hold whole numbers; got others. Number the simulations 0, "
+            f"1, ... and the draws 0, 1, ..., with -1 for the true value."
         )
-    if not len(sim) or draw.min() < -1:
+    lowest = index.min() if index.size else 0
+    if not len(sim) or (layout.in_rows and layout.marker is None and lowest < -1):
         raise ValueError(
             "The column draw must hold -1 for the true value and 0, 1, ... for the draws; got "
-            f"{f'{draw.min():g}' if len(sim) else 'no rows'}. Number them anew."
+            f"{f'{lowest:g}' if len(sim) else 'no rows'}. Number them anew."
         )
     by_sim, place = np.unique(sim, return_inverse=True)
     n = len(by_sim)
-    truths = np.bincount(place[draw < 0], minlength=n)
-    if (truths != 1).any():
+    truths = np.bincount(place[truth], minlength=n)
+    if layout.in_rows and (truths != 1).any():
         odd = int(np.flatnonzero(truths != 1)[0])
+        mark = "draw = -1" if layout.marker is None else f"{roles.label(layout.marker)} set"
         raise ValueError(
-            "Every simulation must have one row with draw = -1, its true value; got "
-            f"{truths[odd]} for sim {by_sim[odd]:.0f}, and others than one for "
-            f"{int((truths != 1).sum()):,} of {n:,}. Add or remove rows."
+            f"Every simulation must have one row with {mark}, its true value; got {truths[odd]} "
+            f"for sim {by_sim[odd]:.0f}, and others than one for {int((truths != 1).sum()):,} of "
+            f"{n:,}. Add or remove rows."
         )
-    counts = np.bincount(place[draw >= 0], minlength=n)
-    k = int(counts[0])
-    if k == 0 or (counts != k).any():
+    counts = np.bincount(place[~truth], minlength=n)
+    if counts.min() == 0:
         raise ValueError(
-            f"Every simulation must have the same number of draws, at least one; got "
-            f"{counts.min():,} (sim {by_sim[counts.argmin()]:.0f}) to {counts.max():,} (sim "
-            f"{by_sim[counts.argmax()]:.0f}). Keep as many draws as the shortest has."
+            f"Every simulation must have at least one draw; got none for sim "
+            f"{by_sim[counts.argmin()]:.0f}, and up to {counts.max():,} for others. Add draws, or "
+            f"remove its rows."
         )
-    return _Places(n, k, place, _places_of_draws(place, draw, n, k))
-
-
-def _places_of_draws(
-    sim: NDArray[np.intp], draw: NDArray[np.float64], n: int, k: int
-) -> NDArray[np.intp]:
-    """Return the place (rows,) of each draw among those of its simulation; -1 for the truth.
-
-    Raises:
-        ValueError: for two draws of one simulation under one number.
-    """
-    order = np.lexsort((draw, sim))  # the truth comes first in each simulation
-    sorted_draw = draw[order].reshape(n, k + 1)
-    if (np.diff(sorted_draw, axis=1) == 0).any():
-        raise ValueError(
-            "Each draw of a simulation must have its own number; got some twice. Number the draws "
-            "of each simulation 0, 1, ..."
-        )
-    places = np.empty(len(draw), np.intp)
-    places[order] = np.tile(np.arange(-1, k), n)
-    return places
-
-
-def _check_same_x(batch: Sequence[NDArray[np.generic]], sim: NDArray[np.intp]) -> None:
-    """Refuse neighbouring rows of one simulation that hold different data.
-
-    Args:
-        batch: columns (n,) of x.
-        sim: the simulation (n,) of each row.
-
-    Raises:
-        ValueError: where they do.
-    """
-    same = sim[1:] == sim[:-1]
-    for column in batch:
-        known = np.isfinite(column[1:]) & np.isfinite(column[:-1])
-        if (same & known & (column[1:] != column[:-1])).any():
+    order = np.lexsort((*index.T[::-1], ~truth, place))  # the truth comes first in each simulation
+    if index.shape[1]:
+        ordered, of = index[order], place[order]
+        drawn = ~truth[order]
+        again = (ordered[1:] == ordered[:-1]).all(axis=1) & (of[1:] == of[:-1])
+        if (again & drawn[1:] & drawn[:-1]).any():
             raise ValueError(
-                "x must be the same in all rows of a simulation; got rows of one sim with "
-                "different x. Repeat the true value's x in the rows of the draws, or leave it "
-                "empty there."
+                "Each draw of a simulation must have its own number; got some twice. Number the "
+                "draws of each simulation 0, 1, ..."
             )
+    start = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=n))[:-1]])
+    draw = np.empty(len(sim), np.intp)
+    draw[order] = np.arange(len(sim)) - (start + truths)[place[order]]
+    return _Places(n, int(counts.min()), int(counts.max()), place, draw)
 
 
-def _without_stem(column: str, stem: str) -> str:
-    """The name of a column without its stem: `theta_mass` is `mass`, `theta_1` stays."""
-    rest = column.removeprefix(f"{stem}_")
-    return column if rest.isdigit() or not rest else rest
+def _listed(columns: Sequence[str]) -> str:
+    """Names of columns, fit to be shown; the first nine."""
+    named = [roles.label(column) or "(no name)" for column in columns]
+    return list_text(named) if len(named) < 10 else first_text(named, 9)

@@ -18,13 +18,12 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
+from validation_core.tables.foreign_formats import SAVE, foreign_archive
 from validation_core.tables.source import ARRAYS, BROKEN, ArrayHeader, Order, as_working_dtype
 from validation_core.text import count_text
 
-SAVE = "Save it with numpy.savez(file, theta=..., x=..., theta_q=...)."
-"""The remedy at the end of a refusal."""
-
 _CONTENTS = 2**20  # bytes of an archive's table of contents; 64 arrays of usual names have 4 kB
+_LISTED = 10_000  # members that tell what an archive is
 _HEADER = 2**16  # bytes of a member unpacked to read its header; NumPy writes 128
 _HEADER_READERS = {
     (1, 0): npy.read_array_header_1_0,
@@ -133,6 +132,13 @@ class NpzArchive:
         members = self._zip.infolist()
         self._members = [info for info in members if info.filename.endswith(".npy")]
         self._by_name = {info.filename.removesuffix(".npy"): info for info in self._members}
+        if not self._members:
+            foreign = foreign_archive([info.filename for info in members[:_LISTED]])
+            if foreign is not None:
+                self.close()
+                raise ValueError(
+                    f"An .npz archive must hold arrays, as NumPy saves them; got {foreign}"
+                )
         others = [info.filename for info in members if not info.filename.endswith(".npy")]
         self.notes = tuple(
             f"{roles.label(name)!r} was left unread: it is not an array." for name in others[:9]

@@ -14,6 +14,7 @@ from validation_core.tables.columns import (
     COLUMNS,
     Column,
     Sides,
+    Words,
     check_column_names,
     sides_of,
     words_of,
@@ -61,14 +62,13 @@ class ParquetColumns:
             thrift_container_size_limit=4 * COLUMNS,
         )
         schema = self._file.schema_arrow
-        if _is_dictionary(self._file, "sample"):  # its words are not written out in each row
+        texts = [field.name for field in schema if _is_text(field)]
+        texts = [name for name in texts if _is_dictionary(self._file, name)]
+        if texts:  # their words are not written out in each row
             metadata = self._file.metadata
             self._file.close()
             self._file = parquet.ParquetFile(
-                path,
-                metadata=metadata,
-                read_dictionary=["sample"],
-                page_checksum_verification=True,
+                path, metadata=metadata, read_dictionary=texts, page_checksum_verification=True
             )
         self.columns = [_parquet_column(field) for field in schema]
         self.rows: int = self._file.metadata.num_rows
@@ -94,7 +94,7 @@ class ParquetColumns:
         for batch in self._decoded([name]):
             yield sides_of(batch.column(name))
 
-    def words(self, name: str) -> Iterator[NDArray[np.str_]]:
+    def words(self, name: str) -> Iterator[Words]:
         for batch in self._decoded([name]):
             yield words_of(batch.column(name))
 
@@ -104,6 +104,16 @@ class ParquetColumns:
 
     def close(self) -> None:
         self._file.close()
+
+
+def _is_text(field: pa.Field) -> bool:
+    """Whether a column holds words."""
+    from pyarrow import types
+
+    kind = field.type.value_type if types.is_dictionary(field.type) else field.type
+    return any(
+        is_one(kind) for is_one in (types.is_string, types.is_binary, types.is_large_string)
+    )
 
 
 def _is_dictionary(file: parquet.ParquetFile, name: str) -> bool:

@@ -73,11 +73,11 @@ class LongRankTable:
 
     @cached_property
     def _cells(self) -> _Cells:
-        parameters, names = _by_appearance(self._columns.words(self._variable))
+        parameters, names = _codes(self._columns, self._variable)
         if self._simulation is None:
             sims = _numbered(parameters)
         else:
-            sims = _by_appearance(self._columns.words(self._simulation))[0]
+            sims = _codes(self._columns, self._simulation)[0]
         n, d = int(sims.max(initial=-1)) + 1, len(names)
         cells = np.bincount(sims * d + parameters, minlength=n * d)
         if len(sims) != n * d or (cells != 1).any():
@@ -108,11 +108,19 @@ class LongRankTable:
         self._columns.close()
 
 
-def _by_appearance(words: NDArray[np.str_]) -> tuple[NDArray[np.intp], tuple[str, ...]]:
-    """The number (rows,) of each word among the different ones in order, and these."""
-    names, first, places = np.unique(words, return_index=True, return_inverse=True)
+def _codes(columns: CheckedColumns, name: str) -> tuple[NDArray[np.intp], tuple[str, ...]]:
+    """The place (rows,) of each row's word or number among the different ones in the order in
+    which they come, and these."""
+    if columns.types[name] is None:
+        codes, words = columns.words(name)
+        if (codes < 0).any():  # rows without a word share one
+            return np.where(codes < 0, len(words), codes), (*words, "")
+        return codes, tuple(words)
+    column = np.empty((columns.rows, 1), _FLOAT)
+    columns.fill(column, [name])
+    values, first, places = np.unique(column[:, 0], return_index=True, return_inverse=True)
     order = np.argsort(first)
-    return np.argsort(order)[places], tuple(str(name) for name in names[order])
+    return np.argsort(order)[places], tuple(f"{value:g}" for value in values[order])
 
 
 def _numbered(parameters: NDArray[np.intp]) -> NDArray[np.intp]:

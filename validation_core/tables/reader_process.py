@@ -32,12 +32,18 @@ from validation_core.tables import (
     column_table,
     csv_columns,
     hdf5_arrays,
+    hdf5_events,
     hdf5_file,
+    json_file,
     numpy_files,
     parquet_columns,
     roles,
     source,
 )
+from validation_core.tables.chosen import Chosen
+from validation_core.tables.listed_columns import ListedColumns
+from validation_core.tables.long_table import LongTable
+from validation_core.tables.records import RecordArrays
 from validation_core.tables.source import ArraySource
 
 _LIBRARIES = 150e6  # bytes of code that are mapped, which no bound of the system counts
@@ -50,6 +56,7 @@ _KINDS = {
     "csv": "A .csv file",
     "parquet": "A .parquet file",
     "hdf5": "An HDF5 file",
+    "json": "A JSON file",
 }
 
 
@@ -101,13 +108,14 @@ class _Opened:
 
     def __init__(self, request: Mapping[str, Any]) -> None:
         with ExitStack() as stack:
-            self.source = _open_source(
+            own = _open_source(
                 Path(request["open"]),
                 request["kind"],
                 request["stem"],
                 request["limit"],
                 request["chosen"],
             )
+            self.source = RecordArrays(own, request["chosen"])
             stack.callback(self.source.close)
             declared = source.check_headers(self.source.headers(), math.inf)
             self._held = stack.pop_all()
@@ -120,6 +128,8 @@ class _Opened:
             },
             "order": self.source.order,
             "notes": self.source.notes,
+            "columns": isinstance(own, ListedColumns),
+            "named": isinstance(own, LongTable) and own.named,
         }
 
     def load(self, name: str) -> NDArray[np.generic]:
@@ -207,16 +217,16 @@ def _bound(memory: int) -> None:
 
 
 def _open_source(
-    path: Path, kind: str, stem: str, limit: int, chosen: Mapping[str, str] | None = None
+    path: Path, kind: str, stem: str, limit: int, chosen: Chosen | None = None
 ) -> ArraySource:
     """Open a file by the reader of its format.
 
     Args:
         path: its path.
-        kind: npz, npy, csv, parquet or hdf5.
+        kind: npz, npy, csv, parquet, hdf5 or json.
         stem: name of its array where the file has none.
         limit: bytes that its arrays may take in memory.
-        chosen: name of an array by the role that the user gives it.
+        chosen: names of arrays by the role that the user gives them.
 
     Raises:
         ValueError: for a file that is refused.
@@ -227,9 +237,12 @@ def _open_source(
     if kind == "npy":
         return numpy_files.NpyFile(path, stem)
     if kind == "parquet":
-        return column_table.column_table(parquet_columns.ParquetColumns(path, limit), stem, limit)
+        parquet = parquet_columns.ParquetColumns(path, limit)
+        return column_table.column_table(parquet, stem, limit, chosen)
     if kind == "csv":
-        return column_table.column_table(csv_columns.CsvColumns(path), stem, limit)
+        return column_table.column_table(csv_columns.CsvColumns(path), stem, limit, chosen)
+    if kind == "json":
+        return json_file.json_arrays(path, stem, limit, chosen)
     file = hdf5_file.Hdf5File(path, limit)
     groups = file.members()
     ranks = arviz_ranks.GROUP in groups and not roles.find_roles(groups).found
@@ -238,6 +251,8 @@ def _open_source(
         return arviz_ranks.ArviZRanks(file, groups)
     if not chosen and is_tree:
         return arviz.ArviZTree(file, groups)
+    if not chosen and (events := hdf5_events.find_events(file, groups)):
+        return hdf5_events.Hdf5Events(file, events)
     return hdf5_arrays.Hdf5Arrays(file, chosen)
 
 

@@ -8,61 +8,42 @@ import select
 import stat
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Unpack
 
-from validation_core.tables import guarded_file, numpy_files, roles, source, table
-from validation_core.tables.source import LIMIT, AmbiguousOrder, ArraySource, Order, UnknownArrays
+from validation_core.tables import guarded_file, roles, source, table
+from validation_core.tables.chosen import Chosen, JoinedArrays, resolve_names
+from validation_core.tables.foreign_formats import SAVE, foreign_format
+from validation_core.tables.options import Reading, ReadingOptions
+from validation_core.tables.source import LIMIT, AmbiguousOrder, ArraySource, UnknownArrays
 from validation_core.tables.table import Upload
 from validation_core.tables.truth_ranks import UnknownMaxRank
-from validation_core.tables.x_columns import Missing
 
 File = Path | str | bytes | BinaryIO
 """A path, the bytes of a file, or a file opened for reading."""
 _FIRST = 4096
-_KNOWN = "an .npz or .npy file of NumPy, a .csv or .parquet table, HDF5 or ArviZ's netCDF-4"
-_REFUSED = {
-    b"\x80": "a pickle, which is never opened here",
-    b"CDF": (
-        "a netCDF-3 file (convert it: xarray.load_dataset(old).to_netcdf(new, engine='h5netcdf'))"
-    ),
-    b"\x1f\x8b": "a gzip file (unpack it first)",
-    b"ARROW1": "an Arrow or Feather file (save it with to_parquet)",
-    b"MATLAB": "a MATLAB file",
-    b"\xff\xfe": "text in UTF-16 (save it in UTF-8)",
-    b"\xfe\xff": "text in UTF-16 (save it in UTF-8)",
-}
+_KNOWN = "an .npz or .npy file of NumPy, a .csv, .parquet or .json table, HDF5 or ArviZ's netCDF-4"
+_LONG = (
+    "A long table has a row for each draw; name its columns, theta for the true values: --map "
+    "sim=NAME,draw=NAME,theta=NAME+NAME,theta_q=NAME+NAME,x=NAME+NAME."
+)
 _USER_BLOCKS = tuple(2**power for power in range(9, 24))  # where HDF5 may begin, beside 0
 PIPE_SILENCE_SECONDS = 20.0
 """Time that a pipe may send nothing."""
 _PIECE = 2**20
 
 
-def read(
-    file: File,
-    *,
-    order: Order | None = None,
-    arrays: Mapping[str, str] | None = None,
-    circular: Sequence[str] | None = None,
-    missing: Missing | None = None,
-    max_rank: int | None = None,
-    limit: int = LIMIT,
-    name: str = "",
-) -> Upload:
+def read(file: File, *, limit: int = LIMIT, name: str = "", **options: Unpack[Reading]) -> Upload:
     """Read the table, the two samples or the ranks in a file.
 
     Args:
         file: a path, the bytes of the file, or the file opened for reading.
-        order: order of theta_q's axes; needed only when N = K.
-        arrays: names of its arrays by role, where not recognised: {"theta": "params"}; {"x":
-            "none"} says that there is no x.
-        circular: names of the angles among its parameters; None to recognise them.
-        missing: what NaN in x means, "mask" or "drop"; None to recognise padding.
-        max_rank: the largest rank that ranks can take, where the file does not say it.
         limit: bytes that its arrays may take in memory.
         name: name of the file, where neither a path nor the opened file has one.
+        options: fields of `ReadingOptions`.
 
     Returns:
         a `TableUpload`, a `SamplesUpload` for two samples, or a `RanksUpload` for ranks.
@@ -73,26 +54,46 @@ def read(
         UnknownMaxRank: for ranks whose largest value is not given.
         ValueError: for everything else that cannot be diagnosed.
     """
+    chosen = ReadingOptions(**options)
+    arrays = chosen.arrays
     with refusals_in_words(), opened_file(file, name, limit, arrays) as reader:
-        declared = source.check_headers(reader.headers(), limit)
-        shapes = {array: header.shape for array, header in declared.items()}
-        roles.check_chosen_roles(arrays or {}, shapes)
-        known = roles.find_roles(declared, arrays)
-        table.require_roles(known.found, shapes, without_x=roles.says_no_x(arrays, shapes))
-        numbers = {role: reader.load(array) for role, array in known.found.items()}
-        notes = known.notes + reader.notes
-        types = {role: declared[array].dtype for role, array in known.found.items()}
-        file_order = reader.order
-    with refusals_in_words():
-        return table.assemble_upload(
-            numbers,
-            notes,
-            order or file_order,
-            types,
-            circular,
-            missing=missing,
-            max_rank=max_rank,
-        )
+        named = None if reader.named else arrays
+        chosen = replace(chosen, arrays=named)
+        return read_source(reader, limit, chosen, columns=reader.columns)
+
+
+def read_source(
+    reader: ArraySource, limit: float, options: ReadingOptions, *, columns: bool = False
+) -> Upload:
+    """Read the table or the two samples in an open source of arrays.
+
+    Args:
+        reader: the source.
+        limit: bytes that its arrays may take in memory.
+        options: what a user says about it.
+        columns: whether its arrays are columns, of which a user may be asked what they are.
+
+    Raises:
+        AmbiguousOrder, UnknownArrays, ValueError: as `read` does.
+    """
+    declared = source.check_headers(reader.headers(), limit)
+    shapes = {array: header.shape for array, header in declared.items()}
+    chosen = options.arrays
+    roles.check_chosen_roles(resolve_names(chosen or {}, shapes), shapes)
+    joined = JoinedArrays(declared, reader.load, chosen)
+    known = roles.find_roles(joined.headers, joined.chosen)
+    joined_shapes = {array: header.shape for array, header in joined.headers.items()}
+    try:
+        without_x = roles.says_no_x(joined.chosen, shapes)
+        table.require_roles(known.found, joined_shapes, without_x=without_x)
+    except UnknownArrays as question:
+        words = f"{question} {_LONG}" if columns else str(question)
+        raise UnknownArrays(words, shapes, columns=columns) from None
+    numbers = {role: joined.load(array) for role, array in known.found.items()}
+    notes = known.notes + joined.notes + reader.notes
+    types = {role: joined.headers[array].dtype for role, array in known.found.items()}
+    options = replace(options, order=options.order or reader.order)
+    return table.assemble_upload(numbers, notes, options, types)
 
 
 @contextmanager
@@ -120,15 +121,15 @@ def refusals_in_words() -> Iterator[None]:
 
 @contextmanager
 def opened_file(
-    file: File, name: str = "", limit: int = LIMIT, chosen: Mapping[str, str] | None = None
-) -> Iterator[ArraySource]:
+    file: File, name: str = "", limit: int = LIMIT, chosen: Chosen | None = None
+) -> Iterator[guarded_file.GuardedFile]:
     """Open a file as a source of arrays; a file that was opened before stays open.
 
     Args:
         file: a path, the bytes of the file, or the file opened for reading.
         name: name of the file, where neither a path nor the opened file has one.
         limit: bytes that its arrays may take in memory.
-        chosen: name of an array by the role that the user gives it.
+        chosen: names of arrays by the role that the user gives them.
 
     Raises:
         ValueError: for a file of unknown format, or one that cannot be opened.
@@ -138,7 +139,7 @@ def opened_file(
             f"The limit must be a number of bytes above zero; got {limit}. Give the bytes that "
             f"the arrays of a file may take in memory."
         )
-    own_name = str(file) if isinstance(file, Path | str) else _name_of(file)
+    own_name = file_name(file)
     with _stream(file, 2 * limit) as (stream, path):
         kind = _kind(stream)
         reader = guarded_file.GuardedFile(
@@ -156,8 +157,10 @@ def file_stem(name: str) -> str:
     return last.rpartition(".")[0] or last or "array"
 
 
-def _name_of(file: bytes | BinaryIO) -> str:
-    """The name of an opened file; empty where it has none."""
+def file_name(file: File) -> str:
+    """The name of a file as it was given; empty where it has none."""
+    if isinstance(file, Path | str):
+        return str(file)
     name = getattr(file, "name", "")
     return name if isinstance(name, str) else ""
 
@@ -292,9 +295,14 @@ def _kind(stream: BinaryIO) -> guarded_file.Kind:
         return "parquet"
     if _is_hdf5(stream):
         return "hdf5"
-    if not first.startswith(tuple(_REFUSED)) and _text(first):
-        return "csv"
-    raise ValueError(f"A file must be {_KNOWN}; got {_format_text(first)}. {numpy_files.SAVE}")
+    foreign = foreign_format(first)
+    if foreign is not None:
+        raise ValueError(f"A file must be {_KNOWN}; got {foreign}")
+    if _text(first):
+        begins = first.removeprefix(b"\xef\xbb\xbf").lstrip()
+        return "json" if begins[:1] in (b"{", b"[") else "csv"
+    what = f"something that begins with {first[:8]!r}" if first else "an empty file"
+    raise ValueError(f"A file must be {_KNOWN}; got {what}. {SAVE}")
 
 
 def _is_hdf5(stream: BinaryIO) -> bool:
@@ -311,11 +319,3 @@ def _text(first: bytes) -> bool:
     """Whether the first bytes of a file read as text, in UTF-8 or an older code of one byte."""
     controls = set(range(32)) - set(b"\t\n\v\f\r")
     return bool(first.strip()) and not controls & set(first)
-
-
-def _format_text(first: bytes) -> str:
-    """The format of a file that is not read, in words, from its first bytes."""
-    if not first:
-        return "an empty file"
-    known = (words for magic, words in _REFUSED.items() if first.startswith(magic))
-    return next(known, f"something that begins with {first[:8]!r}")

@@ -24,6 +24,7 @@ _SURE = 6.0  # standard errors of a correlation that is there
 _PARAMETERS = 100  # looked at for a grid
 _DISTINCT = 0.9  # share of draws
 _MOST = 0.5  # of rows
+_STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100)  # between draws that are used
 _PRINTED = 200  # numbers looked at for how many digits they have
 
 
@@ -93,7 +94,7 @@ def dropped_repeat_warnings(found: NDArray[np.bool_]) -> tuple[str, ...]:
     ) * bool(lost)
 
 
-def copies_of_theta(theta: Array) -> NDArray[np.bool_]:
+def copies_of_theta(theta: Array, *, few: bool = False) -> NDArray[np.bool_]:
     """Find the rows (N,) to leave out so that no two share a theta, where most rows share theirs.
 
     Several simulations of one theta are several rows of one draw from the prior: its posteriors
@@ -103,16 +104,17 @@ def copies_of_theta(theta: Array) -> NDArray[np.bool_]:
 
     Args:
         theta: (N, D).
+        few: leave them out where few rows do, too.
     """
     n = len(theta)
     shared, _ = _sharing(theta)
-    if shared.sum() < max(1, _MOST * n):
+    if shared.sum() < max(1, 0 if few else _MOST * n):
         return np.zeros(n, dtype=bool)
     codes = row_codes(theta)
     order = stream(0, "one row of each theta").permutation(n)
     kept = np.zeros(n, dtype=bool)
     kept[order[np.unique(codes[order], return_index=True)[1]]] = True
-    return ~kept
+    return ~kept & shared if few else ~kept
 
 
 def _sharing(theta: Array) -> tuple[NDArray[np.bool_], int]:
@@ -229,6 +231,30 @@ def dependent_draw_warnings(data: PosteriorTable, fine: NDArray[np.intp]) -> Ite
             f"resampling or in a chain that stays: there are fewer independent draws than "
             f"K = {data.q.shape[1]}, and ranks are coarser than they look."
         )
+
+
+def step_between_draws(theta: Array, q: Array) -> int:
+    """Every which draw of a chain is not correlated with the next; 0 where none is, 1 where all
+    are independent or sorted.
+
+    Args:
+        theta: true values (N, D).
+        q: draws (N, K, D).
+    """
+    fine = continuous_parameters(theta)
+    for step in _STEPS:
+        pattern = _order(PosteriorTable(theta, theta[:, :0], q[:, ::step]), fine)
+        if pattern is None:
+            return 0 if step > 1 else 1
+        if not pattern.correlated or pattern.sorted_:
+            return step
+    return 0
+
+
+def shares_theta(theta: Array) -> bool:
+    """Whether more than a few rows (N, D) share a theta that a prior would not repeat."""
+    shared, count = _sharing(theta)
+    return bool(shared.sum() - count > _SHARE * len(theta))
 
 
 def continuous_parameters(theta: Array) -> NDArray[np.intp]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,9 +14,19 @@ from numpy.typing import NDArray
 from validation_core.text import first_text, list_text
 
 ROLES: Mapping[str, tuple[str, ...]] = {
-    "theta": ("theta", "thetas", "theta_true", "true_theta", "targets", "trues", "prior_samples"),
-    "x": ("x", "xs", "data", "observations", "observables"),
-    "theta_q": ("theta_q", "posterior_samples", "samples", "estimates", "posterior", "draws"),
+    "theta": (
+        "theta", "thetas", "theta_true", "true_theta", "targets", "trues", "prior_samples",
+        "true_parameters", "theta_test", "parameters", "true_params", "truths", "truth",
+        "injection_parameters", "injections", "inference_variables", "z",
+    ),
+    "x": (
+        "x", "xs", "data", "observations", "observables", "x_test", "observation",
+        "inference_conditions", "summary_variables",
+    ),
+    "theta_q": (
+        "theta_q", "posterior_samples", "samples", "estimates", "posterior", "draws",
+        "reference_posterior_samples", "posterior_draws", "theta_samples", "samples_test",
+    ),
     "p": ("p",),
     "q": ("q",),
     "theta_names": ("theta_names", "parameter_names", "variable_names", "names"),
@@ -26,16 +37,62 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "max_rank": ("max_rank", "num_posterior_samples"),
     "pit": ("pit", "pits", "pit_values"),
     "periods": ("periods",),
+    "bounds": ("bounds", "prior_bounds"),
     "log_q": ("log_q", "log_prob_true"),
     "log_q_draws": ("log_q_draws", "log_prob_samples"),
     "log_joint": ("log_joint",),
     "log_joint_draws": ("log_joint_draws",),
+    "log_w": ("log_w", "log_w_true", "log_weights_true", "log_weight_true"),
+    "log_w_draws": (
+        "log_w_draws",
+        "log_weights_draws",
+        "log_weights",
+        "log_weight",
+        "ln_weights",
+        "log_importance_weights",
+    ),
+    "w": ("w", "w_true", "weights_true", "weight_true", "true_weights"),
+    "w_draws": (
+        "w_draws",
+        "weights_draws",
+        "weights",
+        "weight",
+        "importance_weights",
+        "sample_weights",
+        "sample_weight",
+    ),
+    "log_likelihood": ("log_likelihood", "log_lik", "loglik"),
+    "log_likelihood_draws": ("log_likelihood_draws", "log_lik_draws", "loglik_draws"),
     "x_o": ("x_o", "x_observed"),
     "theta_o": ("theta_o", "posterior_samples_o"),
-}
-"""Names of an array by its role: our own first, then those of sbi, BayesFlow and tarp."""
+    "probabilities": (
+        "probabilities",
+        "model_probabilities",
+        "class_probabilities",
+        "pred_models",
+        "posterior_model_probabilities",
+        "pmp",
+        "probs",
+    ),
+    "label": (
+        "label",
+        "labels",
+        "true_model",
+        "true_models",
+        "true_class",
+        "true_label",
+        "true_labels",
+        "model_index",
+        "model_indices",
+    ),
+    "class_names": ("class_names", "model_names"),
+}  # fmt: skip
+"""Names of an array by its role: our own first, then those of sbi, BayesFlow, tarp, sbibm, dingo,
+ltu-ili and swyft."""
 NO_X = "none"
 """The name that a user gives x to say that there is none."""
+QUANTITY, DRAWS_OF_QUANTITY = "quantity_", "_draws"
+"""Beginning of the name of a test quantity of a user's own; end of that of its values at draws."""
 LABEL_LENGTH = 40
 """Characters of a name that are shown."""
 _SHOWN = 20  # names in a list
@@ -57,11 +114,16 @@ class _Roles(NamedTuple):
     """A note on each array without a role."""
 
 
+def is_quantity(role: str) -> bool:
+    """Whether a role is a test quantity of a user's own, `quantity_NAME`, or its draws'."""
+    return role.startswith(QUANTITY) and len(role) > len(QUANTITY)
+
+
 def find_roles(arrays: Iterable[str], chosen: Mapping[str, str] | None = None) -> _Roles:
     """Find the arrays' roles by their names; capitals do not matter, the first alias wins.
 
     Args:
-        arrays: names of the arrays.
+        arrays: names of the arrays; of a mapping to arrays or headers, their shapes are looked at.
         chosen: name of an array by the role that the user gives it; absent ones are ignored.
     """
     arrays = list(arrays)
@@ -75,58 +137,92 @@ def find_roles(arrays: Iterable[str], chosen: Mapping[str, str] | None = None) -
         names = [present[alias] for alias in aliases if alias in present]
         if names:
             by_role.setdefault(role, names[0])
+    for lower, name in present.items():
+        if is_quantity(lower):
+            by_role.setdefault(QUANTITY + name[len(QUANTITY) :], name)
     used = set(by_role.values())
-    notes = (
-        f"{label(name)!r} was left unread: {_UNREAD.get(name, _UNKNOWN)}."
-        for name in arrays
-        if name not in used
-    )
-    return _Roles(by_role, tuple(notes))
+    unread = [name for name in arrays if name not in used]
+    return _Roles(by_role, tuple(_unread_array_notes(unread, arrays, by_role)))
+
+
+def _unread_array_notes(
+    unread: Sequence[str], arrays: Iterable[str], by_role: Mapping[str, str]
+) -> Iterator[str]:
+    """A note on each array without a role; with the way to test it, where it can be a quantity."""
+    sized = arrays if isinstance(arrays, Mapping) else {}
+    shapes = {name: tuple(getattr(array, "shape", ())) for name, array in sized.items()}
+    truths = shapes.get(by_role.get("theta", ""), ())
+    rows = truths[0] if truths else 0
+    values = [name for name in unread if rows > 1 and shapes.get(name) in ((rows,), (rows, 1))]
+    draws = [name for name in unread if len(at := shapes.get(name, ())) == 2 and rows in at]
+    draws = [name for name in draws if name not in values]
+    for name in unread:
+        note = f"{label(name)!r} was left unread: {_UNREAD.get(name, _UNKNOWN)}."
+        partner = _draws_named_after(name, draws, len(values)) if name in values else None
+        if partner is not None:
+            stem = re.sub(r"\W+", "_", name.lower()).strip("_") or "mine"
+            pairs = {f"{QUANTITY}{stem}": name, f"{QUANTITY}{stem}{DRAWS_OF_QUANTITY}": partner}
+            options = [shlex.quote(f"{role}={label(own)}") for role, own in pairs.items()]
+            note += (
+                f" With its values at q's draws, {label(partner)!r}, it is a test quantity: read "
+                f"it by --map {options[0]} --map {options[1]}"
+            )
+        yield note
+
+
+def _draws_named_after(name: str, draws: Sequence[str], values: int) -> str | None:
+    """The array of a quantity's values at q's draws: by its name, or the only one there is."""
+    stem = re.sub(r"_?(true|truth)$", "", name.lower())
+    named = [other for other in draws if other.lower().startswith(stem)]
+    if len(named) == 1:
+        return named[0]
+    return draws[0] if len(draws) == 1 and values == 1 else None
 
 
 def roles_complete(roles: Collection[str]) -> bool:
-    """Whether these roles make a table or, without draws at each x, two samples or ranks."""
+    """Whether these roles make a table or, without draws at each x, two samples, ranks, or
+    probabilities of classes."""
     found = {*roles}
-    others = ({"p", "q"}, {"ranks", "max_rank"}, {"pit"})
+    others = ({"p", "q"}, {"ranks", "max_rank"}, {"pit"}, {"probabilities", "label"})
     return {"theta", "x", "theta_q"} <= found or (
         "theta_q" not in found and any(other <= found for other in others)
     )
 
 
-def says_no_x(chosen: Mapping[str, str] | None, names: Collection[str]) -> bool:
+def says_no_x(chosen: Mapping[str, str | Sequence[str]] | None, names: Collection[str]) -> bool:
     """Whether a user says that there is no x, by a name that no array has.
 
     Args:
-        chosen: name of an array by the role that the user gives it.
+        chosen: names of arrays by the role that the user gives them.
         names: names of the arrays.
     """
-    return (chosen or {}).get("x") == NO_X and NO_X not in names
+    given = (chosen or {}).get("x", "")
+    return NO_X in (given, "+".join(given)) and NO_X not in names
 
 
-def check_chosen_roles(chosen: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]]) -> None:
+def check_chosen_roles(
+    chosen: Mapping[str, Sequence[str]], shapes: Mapping[str, tuple[int, ...]]
+) -> None:
     """Refuse roles that a user cannot have meant.
 
     Args:
-        chosen: name of an array by the role that the user gives it.
+        chosen: names of arrays by the role that the user gives them.
         shapes: shapes of the arrays by name.
 
     Raises:
-        ValueError: for an unknown role, an array that the file lacks, or one with two roles.
+        ValueError: for an unknown role, or an array that the file lacks.
     """
-    if unknown := [role for role in chosen if role not in ROLES]:
+    if unknown := [role for role in chosen if role not in ROLES and not is_quantity(role)]:
+        roles = list_text([*ROLES, f"{QUANTITY}NAME", f"{QUANTITY}NAME{DRAWS_OF_QUANTITY}"], "or")
         raise ValueError(
-            f"An array is one of {list_text(list(ROLES), 'or')}; got {names_text(unknown)}. "
-            f"Choose among those."
+            f"An array is one of {roles}; got {names_text(unknown)}. Choose among those."
         )
     named = [n for role, n in chosen.items() if role != "x" or not says_no_x(chosen, shapes)]
-    if lost := [name for name in named if name not in shapes]:
+    if lost := [name for names in named for name in names if name not in shapes]:
         raise ValueError(
             f"Name arrays that the file holds; got {names_text(lost)}, and it holds "
             f"{shapes_text(shapes)}. Correct the name."
         )
-    if len(set(chosen.values())) < len(chosen):
-        pairs = ", ".join(f"{role} = {label(name)}" for role, name in chosen.items())
-        raise ValueError(f"Each array is one thing; got {pairs}. Choose another array for one.")
 
 
 def guess_roles(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, str]:

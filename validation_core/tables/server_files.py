@@ -14,7 +14,10 @@ from typing import NamedTuple
 from validation_core.settings import FILES
 from validation_core.tables.roles import label
 
-ENDINGS = (".npz", ".npy", ".csv", ".parquet", ".h5", ".hdf5", ".nc", ".netcdf")
+ENDINGS = (
+    ".npz", ".npy", ".csv", ".tsv", ".parquet", ".json", ".jsonl", ".h5", ".hdf5", ".nc",
+    ".netcdf", ".mat", ".jld2",
+)  # fmt: skip
 """Endings of files that are listed."""
 MOST_FILES_LISTED = 200
 """Files that are listed at most."""

@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.tables import roles, source, table
-from validation_core.tables.reading import File, file_stem, opened_file, refusals_in_words
+from validation_core.tables import folders, roles, source, table
+from validation_core.tables.chosen import (
+    Chosen,
+    JoinedArrays,
+    join_arrays,
+    joined_header,
+    resolve_names,
+)
+from validation_core.tables.event_rows import EventRows, one_simulation
+from validation_core.tables.options import Reading, ReadingOptions
+from validation_core.tables.reading import (
+    File,
+    file_name,
+    file_stem,
+    opened_file,
+    read,
+    refusals_in_words,
+)
 from validation_core.tables.source import LIMIT, ArrayHeader, Order
 from validation_core.tables.table import Upload
-from validation_core.tables.x_columns import Missing
 from validation_core.text import list_text
 
-FILES = 64
+FILES = 2000
 """Files that are read together at most."""
 
 
@@ -24,14 +41,23 @@ class _TablePart:
     """The arrays of a file, by their roles: a whole table, or a part of one."""
 
     label: str
+    declared: Mapping[str, ArrayHeader]
+    """Header of every array of the file by its name."""
     headers: Mapping[str, ArrayHeader]
-    """Header of every array by its name."""
+    """The same with arrays that were joined as one."""
     roles: Mapping[str, str]
     """Name of an array by its role."""
     arrays: Mapping[str, NDArray[np.generic]]
     """The arrays with a role, by this."""
     order: Order | None
     notes: tuple[str, ...]
+    named: bool = False
+    """Whether what the user chose were columns of it."""
+
+    @property
+    def by_role(self) -> dict[str, ArrayHeader]:
+        """Header of each array with a role, by this."""
+        return {role: self.headers[name] for role, name in self.roles.items()}
 
     @property
     def whole(self) -> bool:
@@ -40,27 +66,19 @@ class _TablePart:
 
 
 def read_files(
-    files: Sequence[tuple[str, File]],
-    *,
-    order: Order | None = None,
-    arrays: Mapping[str, str] | None = None,
-    missing: Missing | None = None,
-    max_rank: int | None = None,
-    limit: int = LIMIT,
+    files: Sequence[tuple[str, File]], *, limit: int = LIMIT, **options: Unpack[Reading]
 ) -> list[tuple[str, Upload]]:
     """Read the tables in several files.
 
     Files that hold a whole table stay tables of their own. The others are put together: theta and
     x of one with theta_q of another, or one array in each. Where several hold theta_q, each makes
-    a table with the theta and x that they share, as posteriors to be compared have them.
+    a table with the theta and x that they share, as posteriors to be compared have them. Files of
+    one simulation each, theta (D,) and draws (K, D), are the rows of one table.
 
     Args:
         files: name and file; a name gives a .npy array its role and a table its label.
-        order: order of theta_q's axes; needed only when N = K.
-        arrays: names of arrays by role, for every file that has one of that name.
-        missing: what NaN in x means; None to recognise padding.
-        max_rank: the largest rank that ranks can take, where no file says it.
         limit: bytes that the arrays of all files may take together.
+        options: fields of `ReadingOptions`; the names of `arrays` for every file that has one.
 
     Returns:
         label and table, in the order of the files; the label is made of a file's name.
@@ -71,28 +89,74 @@ def read_files(
         ValueError: for files that do not add up to tables, with what each holds.
     """
     if not 0 < len(files) <= FILES:
-        raise ValueError(f"From 1 to {FILES} files can be read at once; got {len(files)}.")
+        raise ValueError(
+            f"From 1 to {FILES:,} files can be read at once; got {len(files):,}. Put the "
+            f"simulations of several in one file."
+        )
+    chosen = ReadingOptions(**options)
+    arrays = chosen.arrays
     parts: list[_TablePart] = []
     for name, file in files:
         # One after the other: only so many are open at once, and each is loaded while it is.
-        parts.append(_part(name, file, limit, arrays, [part.headers for part in parts]))
-    roles.check_chosen_roles(arrays or {}, _all_shapes(parts))
+        parts.append(_part(name, file, limit, arrays, [part.declared for part in parts]))
+    shapes = _all_shapes(parts)
+    names = resolve_names(arrays or {}, shapes)
+    if not any(part.named for part in parts):
+        roles.check_chosen_roles(names, shapes)
+    single = [part for part in parts if one_simulation(part.by_role)]
+    if len(single) > 1:
+        parts = [_stacked(single), *(part for part in parts if part not in single)]
     tables = [[part] for part in parts if part.whole]
-    without_x = roles.says_no_x(arrays, _all_shapes(parts))
-    tables += _merged([part for part in parts if not part.whole], parts, without_x=without_x)
+    without_x = roles.says_no_x(names, shapes)
+    tables += _merged(
+        [part for part in parts if not part.whole], parts, names, without_x=without_x
+    )
     # In the order in which the files came.
     tables.sort(key=lambda members: parts.index(members[0]))
     labels = _different([members[0].label for members in tables])
     with refusals_in_words():
-        uploads = [_upload(members, order, missing, max_rank) for members in tables]
+        uploads = [_upload(members, chosen, names) for members in tables]
     return list(zip(labels, uploads, strict=True))
+
+
+def read_one(files: Sequence[File], **options: Unpack[Reading]) -> Upload:
+    """Read the one table in a file, in several files, or in folders of them.
+
+    Args:
+        files: each a path of a file or a folder, bytes, or an opened file.
+        options: fields of `ReadingOptions`.
+
+    Raises:
+        ValueError: for files that make several tables, and as `read_files` does.
+    """
+    every: list[File] = []
+    told: tuple[str, ...] = ()
+    for file in files:
+        if isinstance(file, Path | str) and Path(file).is_dir():
+            inside, others = folders.files_of(Path(file))
+            every, told = [*every, *inside], (*told, *others)
+        else:
+            every.append(file)
+    if len(every) == 1:
+        upload = read(every[0], **options)
+        return replace(upload, notes=(*upload.notes, *told))
+    named = [(file_name(file), file) for file in every]
+    read_tables = read_files(named, **options)
+    if len(read_tables) > 1:
+        raise ValueError(
+            f"A diagnosis reads one table; got {len(read_tables)} in these files: "
+            f"{roles.names_text(label for label, _ in read_tables)}. Name one of them, or compare "
+            f"them: nptlab compare FILE FILE."
+        )
+    ((_, upload),) = read_tables
+    return replace(upload, notes=(*upload.notes, *told))
 
 
 def _part(
     name: str,
     file: File,
     limit: int,
-    chosen: Mapping[str, str] | None,
+    chosen: Chosen | None,
     before: Sequence[Mapping[str, ArrayHeader]],
 ) -> _TablePart:
     """Read one file; its arrays and those of the files before must not exceed the limit.
@@ -105,23 +169,68 @@ def _part(
         with refusals_in_words(), opened_file(file, name, limit, chosen) as reader:
             declared = source.check_headers(reader.headers(), limit)
             source.check_total_size([*before, declared], limit)
-            known = roles.find_roles(declared, chosen)
-            arrays = {role: reader.load(array) for role, array in known.found.items()}
+            joined = JoinedArrays(declared, reader.load, {} if reader.named else chosen)
+            known = roles.find_roles(joined.headers, joined.chosen)
+            arrays = {role: joined.load(array) for role, array in known.found.items()}
+            notes = known.notes + joined.notes + reader.notes
             return _TablePart(
-                label, declared, known.found, arrays, reader.order, known.notes + reader.notes
+                label,
+                declared,
+                joined.headers,
+                known.found,
+                arrays,
+                reader.order,
+                notes,
+                reader.named,
             )
     except ValueError as error:
         raise ValueError(f"In the file {label!r}: {error}") from None
 
 
+def _stacked(parts: Sequence[_TablePart]) -> _TablePart:
+    """Files of one simulation each, in their order, as one part.
+
+    Raises:
+        ValueError: for files that hold other parameters than the first.
+    """
+    by_label = dict(zip(_different([part.label for part in parts]), parts, strict=True))
+    rows = EventRows(
+        {label: part.by_role for label, part in by_label.items()},
+        lambda label, role: by_label[label].arrays[role],
+        "Files",
+    )
+    headers = rows.headers()
+    names = {str(part.arrays.get("theta_names")) for part in parts}
+    if len(names) > 1:
+        raise ValueError(
+            "Files that hold one simulation each must name the same parameters in the same order; "
+            f"got {roles.names_text(sorted(names)[:3])}. Save the same in all."
+        )
+    told = tuple(dict.fromkeys(note for part in parts for note in part.notes))
+    return _TablePart(
+        parts[0].label,
+        headers,
+        headers,
+        {role: role for role in headers},
+        {role: rows.load(role) for role in headers},
+        rows.order,
+        (*rows.notes, *told),
+    )
+
+
 def _merged(
-    parts: Sequence[_TablePart], every: Sequence[_TablePart], *, without_x: bool
+    parts: Sequence[_TablePart],
+    every: Sequence[_TablePart],
+    names: Mapping[str, Sequence[str]],
+    *,
+    without_x: bool,
 ) -> list[list[_TablePart]]:
     """Put parts of tables together: the members of each table, that which names it first.
 
     Args:
         parts: files without a whole table.
         every: all files, for the refusal.
+        names: names of arrays by the role that the user gives them; several are joined.
 
     Raises:
         UnknownArrays: when the parts make no whole tables, or a role is there twice.
@@ -138,7 +247,8 @@ def _merged(
             table.require_roles(found, _all_shapes(members), without_x=without_x)
         except ValueError:
             raise _refusal(every, "files that do not make whole tables") from None
-        if twice := sorted({r for r in roles if roles.count(r) > 1 and not r.endswith("_names")}):
+        once = [r for r in roles if not r.endswith("_names") and len(names.get(r, ())) < 2]
+        if twice := sorted({role for role in once if once.count(role) > 1}):
             raise _refusal(every, f"{list_text(twice)} in more than one of them")
     # One posterior is named by the first of its files, several each by their own.
     return tables
@@ -148,7 +258,7 @@ def _all_shapes(parts: Sequence[_TablePart]) -> dict[str, tuple[int, ...]]:
     """Shapes of the arrays of several files by name; of one in several files, the first's."""
     shapes: dict[str, tuple[int, ...]] = {}
     for part in parts:
-        for name, header in part.headers.items():
+        for name, header in part.declared.items():
             shapes.setdefault(name, header.shape)
     return shapes
 
@@ -168,10 +278,7 @@ def _refusal(parts: Sequence[_TablePart], got: str) -> source.UnknownArrays:
 
 
 def _upload(
-    members: Sequence[_TablePart],
-    order: Order | None,
-    missing: Missing | None,
-    max_rank: int | None,
+    members: Sequence[_TablePart], options: ReadingOptions, names: Mapping[str, Sequence[str]]
 ) -> Upload:
     """The table that some files make together."""
     arrays = {role: array for part in members for role, array in part.arrays.items()}
@@ -181,9 +288,21 @@ def _upload(
     types = {
         role: part.headers[name].dtype for part in members for role, name in part.roles.items()
     }
-    return table.assemble_upload(
-        arrays, notes, order or file_order, types, missing=missing, max_rank=max_rank
-    )
+    for role, several in names.items():
+        parts = {
+            part.roles[role]: part
+            for name in several
+            for part in members
+            if part.roles.get(role) == name
+        }
+        if len(parts) > 1:  # of one file, they are joined where it is read
+            header = joined_header(role, {name: p.by_role[role] for name, p in parts.items()})
+            types[role] = header.dtype
+            arrays[role] = join_arrays(role, [part.arrays[role] for part in parts.values()])
+            joined = list_text([roles.label(name) for name in parts])
+            notes += (f"{role} is {joined}, joined in this order.",)
+    options = replace(options, order=options.order or file_order)
+    return table.assemble_upload(arrays, notes, options, types)
 
 
 def _different(labels: Sequence[str]) -> list[str]:

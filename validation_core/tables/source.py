@@ -19,15 +19,20 @@ from numpy.typing import NDArray
 from validation_core.tables.roles import LABEL_LENGTH, label, names_text
 from validation_core.types import Array
 
-Order = Literal["NKD", "KND"]
-"""Order of the axes of draws: N simulations, K draws at each, D parameters."""
-ORDERS: tuple[Order, ...] = ("NKD", "KND")
+Order = Literal["NKD", "KND", "DKN", "DNK"]
+"""Order of the axes of draws: N simulations, K draws at each, D parameters. Where the parameters
+come first, the axes of every array are reversed, as MATLAB, Julia and R store them."""
+ORDERS: tuple[Order, ...] = ("NKD", "KND", "DKN", "DNK")
 
 
 class AmbiguousOrder(ValueError):
-    """The draws' first two axes are equally long: only the user can say which is which.
+    """Axes of the draws are equally long, or fit in both directions: only the user can say.
 
     A question to the user rather than a fault; pages ask it with a radio.
+
+    Args:
+        message: the refusal.
+        orders: the orders that fit.
 
     Examples:
         >>> npt.Table(theta[:20], x[:20], theta_q[:20])
@@ -38,6 +43,11 @@ class AmbiguousOrder(ValueError):
         20
     """
 
+    def __init__(self, message: str, orders: tuple[Order, ...] = ("NKD", "KND")) -> None:
+        super().__init__(message)
+        self.orders = orders
+        """The orders that fit."""
+
 
 class UnknownArrays(ValueError):
     """Arrays whose names do not tell a table: only the user can say which is which.
@@ -47,12 +57,17 @@ class UnknownArrays(ValueError):
     Args:
         message: the refusal.
         shapes: shape of every array in the file by its name.
+        columns: whether these are the columns of a table, perhaps a long one.
     """
 
-    def __init__(self, message: str, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    def __init__(
+        self, message: str, shapes: Mapping[str, tuple[int, ...]], *, columns: bool = False
+    ) -> None:
         super().__init__(message)
         self.shapes = dict(shapes)
         """Shape of every array in the file by its name."""
+        self.columns = columns
+        """Whether these are the columns of a table, perhaps a long one."""
 
 
 LIMIT = 512 * 2**20
@@ -126,10 +141,15 @@ def label_header(count: int) -> ArrayHeader:
 class ArraySource(Protocol):
     """An open file of arrays, in any format, whole as far as its headers tell."""
 
-    order: Order | None
-    """Order of the axes of theta_q, where the file says so itself; known after `headers`."""
-    notes: tuple[str, ...]
-    """Notes on how it was read, and on arrays that were left unread."""
+    @property
+    def order(self) -> Order | None:
+        """Order of the axes of theta_q, where the file says so itself; known after `headers`."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes on how it was read, and on arrays that were left unread."""
+        ...
 
     def headers(self) -> Mapping[str, ArrayHeader]:
         """Return the header of each array by its name in the file.

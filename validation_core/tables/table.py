@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +15,22 @@ from numpy.typing import NDArray
 from validation_core import keys
 from validation_core.tables import (
     angles,
+    axes,
+    bounds,
     checks,
+    corrections,
     draw_counts,
     float_type,
+    logarithms,
     ranges,
     repeats,
     roles,
     shared_draws,
     source,
+    weights,
 )
+from validation_core.tables.class_probabilities import OF_CLASSES, read_probabilities
+from validation_core.tables.corrections import Correction
 from validation_core.tables.densities import (
     nonfinite_density_warnings,
     read_densities,
@@ -30,12 +38,30 @@ from validation_core.tables.densities import (
     unused_array_warnings,
 )
 from validation_core.tables.log_q_offset import normalisation_warnings
+from validation_core.tables.options import Reading, ReadingOptions
+from validation_core.tables.own_quantities import (
+    OwnQuantity,
+    density_pair_warnings,
+    own_quantities,
+    quantity_stems,
+    read_quantities,
+    shared_draws_warnings,
+)
 from validation_core.tables.ranges import Range
+from validation_core.tables.roles import DRAWS_OF_QUANTITY, is_quantity
 from validation_core.tables.shapes import draws_array, matrix, real_numbers
-from validation_core.tables.source import Order
 from validation_core.tables.truth_ranks import read_ranks
+from validation_core.tables.weights import Weighting
 from validation_core.tables.x_columns import GAPS, Missing, read_x
-from validation_core.types import Array, Joint, PosteriorTable, TruthRanks, TwoSamples
+from validation_core.text import count_text
+from validation_core.types import (
+    Array,
+    ClassProbabilities,
+    Joint,
+    PosteriorTable,
+    TruthRanks,
+    TwoSamples,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +69,11 @@ class Upload(ABC):
     """Draws that were read and checked, their labels, and all a user should know about them.
 
     A `TableUpload` has draws of q at each x, a `SamplesUpload` two samples without x, a
-    `RanksUpload` ranks of true values without the draws.
+    `RanksUpload` ranks of true values without the draws, a `ProbabilitiesUpload` probabilities of
+    classes.
     """
 
-    data: PosteriorTable | TwoSamples | TruthRanks
+    data: PosteriorTable | TwoSamples | TruthRanks | ClassProbabilities
     names: tuple[str, ...]
     """Labels of the D parameters."""
     digest: str
@@ -61,8 +88,11 @@ class Upload(ABC):
     """Changes made while reading, in sentences."""
     densities: Mapping[str, Array] = field(default_factory=dict)
     """Any of log_q (N,), log_q_draws (N, K), log_joint (N,), log_joint_draws (N, K): log
-    q(theta | x) and log p(theta, x) at the truths and at q's draws, in nats. Single values may be
-    infinite or NaN. Two samples have none."""
+    q(theta | x) and log p(theta, x) at the truths and at q's draws, in nats; likewise
+    log_likelihood. Single values may be infinite or NaN. Two samples have none."""
+    quantities: Mapping[str, Array] = field(default_factory=dict)
+    """Test quantities of the user's own: quantity_NAME (N,) and quantity_NAME_draws (N, K), with
+    NaN where one is not known. Two samples have none."""
     observed: tuple[Array, Array] | None = None
     """A real observation x_o (M,) and q's draws there, theta_o (K_o, D); None for other uploads
     than tables."""
@@ -70,11 +100,29 @@ class Upload(ABC):
     """Shape of theta at each simulation where it is an image: height, width, perhaps colours."""
     periods: tuple[float, ...] = ()
     """Period of each parameter, 0 for one that is no angle; empty where none is."""
+    bounds: Array | None = None
+    """The prior's least and greatest value (D, 2) of each parameter, infinite where not known."""
+    mistakes: tuple[Correction, ...] = ()
+    """Mistakes of the file, each with what would correct it."""
+    corrected: tuple[Correction, ...] = ()
+    """Corrections that were asked for and made."""
+    read_as: tuple[str, ...] = ()
+    """How the arrays were understood, beyond their sizes: `draws first`, `phase is an angle`."""
+
+    @property
+    def unusable(self) -> bool:
+        """Whether a mistake makes draws and true values other quantities or other rows."""
+        return any(one.name in corrections.BEFORE_ALL for one in self.mistakes)
 
     @cached_property
     @abstractmethod
     def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
         """Columns of theta and of x whose squares no float64 holds; two samples have no x."""
+
+    @cached_property
+    def own_quantities(self) -> Mapping[str, OwnQuantity]:
+        """Test quantities of the user's own by name, log p(theta, x) or log p(x | theta) first."""
+        return own_quantities({**self.densities, **self.quantities})
 
     @property
     @abstractmethod
@@ -92,6 +140,16 @@ class Upload(ABC):
         """Draws of q at each x; 0 for two samples, which have no x."""
 
     @property
+    def drawn(self) -> tuple[int, str]:
+        """Draws of q at each x as they came, as a number and in words."""
+        return self.k, count_text(self.k, "draw")
+
+    @property
+    def effective_k(self) -> int:
+        """Draws of q at each x that tell as much as those there are: of weighted ones fewer."""
+        return self.k
+
+    @property
     @abstractmethod
     def dims(self) -> tuple[int, int]:
         """(D, M): columns of theta and of x."""
@@ -106,28 +164,17 @@ class Upload(ABC):
         """What it holds and what it therefore lacks, to follow "got"."""
 
     @staticmethod
-    def of(
-        arrays: Mapping[str, NDArray[np.generic]],
-        *,
-        order: Order | None = None,
-        circular: Sequence[str] | None = None,
-        missing: Missing | None = None,
-        max_rank: int | None = None,
-        notes: tuple[str, ...] = (),
-    ) -> Upload:
+    def of(arrays: Mapping[str, NDArray[np.generic]], /, **options: Unpack[Reading]) -> Upload:
         """Make an upload from arrays in memory.
 
         Args:
             arrays: the arrays by the names that they would have in a file.
-            order: order of theta_q's axes; needed only when N = K.
-            circular: names of the angles among the parameters; None to recognise them.
-            missing: what NaN in x means; None to recognise padding.
-            max_rank: the largest rank that ranks can take.
-            notes: on how the arrays were made.
+            options: fields of `ReadingOptions`.
 
         Raises:
             ValueError: as `read` does.
         """
+        wanted = ReadingOptions(**options)
         known = roles.find_roles(arrays)
         numbers = {
             role: arrays[name].astype(source.working_dtype(arrays[name].dtype), copy=False)
@@ -135,15 +182,7 @@ class Upload(ABC):
         }
         require_roles(known.found, {name: array.shape for name, array in arrays.items()})
         declared = {role: arrays[name].dtype for role, name in known.found.items()}
-        return assemble_upload(
-            numbers,
-            (*known.notes, *notes),
-            order,
-            declared,
-            circular,
-            missing=missing,
-            max_rank=max_rank,
-        )
+        return assemble_upload(numbers, known.notes, wanted, declared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +190,14 @@ class TableUpload(Upload):
     """Simulations (theta, x) with q's draws at each x."""
 
     data: PosteriorTable
+    weighting: Weighting | None = None
+    """The weighted draws that `data` has equal draws of; None where draws came unweighted."""
+
+    @property
+    def as_came(self) -> PosteriorTable:
+        """The table with its draws as they came, weighted or not."""
+        q = self.data.q if self.weighting is None else self.weighting.q
+        return PosteriorTable(self.data.theta, self.data.x, q)
 
     @cached_property
     def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
@@ -169,6 +216,17 @@ class TableUpload(Upload):
         return self.data.q.shape[1]
 
     @property
+    def drawn(self) -> tuple[int, str]:
+        """Draws as they came: weighted ones, where they were."""
+        if self.weighting is None:
+            return super().drawn
+        return self.weighting.q.shape[1], self.weighting.text()
+
+    @property
+    def effective_k(self) -> int:
+        return self.k if self.weighting is None else max(1, round(self.weighting.effective - 1))
+
+    @property
     def dims(self) -> tuple[int, int]:
         return self.data.theta.shape[1], self.data.x.shape[1]
 
@@ -177,10 +235,13 @@ class TableUpload(Upload):
         return "draws of q at each x" if self.dims[1] else "draws of q at each x, but no x"
 
     def arrays(self) -> dict[str, Array]:
+        given = {**self.densities, **self.quantities}
+        beside = given if self.weighting is None else self.weighting.arrays
         x = {"x": self.data.x} if self.dims[1] else {}
-        table = {"theta": self.data.theta, **x, "theta_q": self.data.q}
+        table = {"theta": self.data.theta, **x, "theta_q": self.as_came.q}
         observed = dict(zip(("x_o", "theta_o"), self.observed or (), strict=False))
-        return {**table, **self.densities, **observed}
+        ends = {} if self.bounds is None else {"bounds": self.bounds}
+        return {**table, **beside, **observed, **ends}
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,6 +324,41 @@ class RanksUpload(Upload):
         return {"ranks": self.data.below, "max_rank": self.data.most}
 
 
+@dataclass(frozen=True, eq=False)
+class ProbabilitiesUpload(Upload):
+    """Probabilities that q states of C classes, and the true class; `names` are the classes'."""
+
+    data: ClassProbabilities
+
+    @cached_property
+    def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
+        return (), ()
+
+    @property
+    def groups(self) -> None:
+        return None
+
+    @property
+    def n(self) -> int:
+        return len(self.data.p)
+
+    @property
+    def k(self) -> int:
+        return 0
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        return self.data.p.shape[1], 0
+
+    @property
+    def held(self) -> str:
+        return "probabilities of classes, which have no draws"
+
+    def arrays(self) -> dict[str, Array]:
+        classes = np.asarray(self.data.classes, np.float64)
+        return {"probabilities": self.data.p, "label": classes}
+
+
 LAYOUTS = (
     "Where an array has another name, say so: --map theta=NAME on the command line, "
     "arrays={'theta': 'NAME'} in Python."
@@ -286,11 +382,13 @@ def require_roles(
     Raises:
         UnknownArrays: with the arrays that are missing and those that are present.
     """
-    table, pair = ("theta", "x", "theta_q"), ("p", "q")
+    table = ("theta", "x", "theta_q")
+    others = (("p", "q"), ("probabilities", "label"))
+    # Two samples, ranks or classes are meant when only their names are there.
+    meant = [pair for pair in others if {*pair} & {*found}]
     if {"ranks", "pit"} & {*found} and "theta_q" not in found:
         return
-    # Two samples are meant when only their names are there.
-    wanted = pair if {*pair} & {*found} and not {"theta", "theta_q"} & {*found} else table
+    wanted = meant[0] if meant and not {"theta", "theta_q"} & {*found} else table
     missing = [name for name in wanted if name not in found]
     if missing == ["x"] and ("x_summary" in found or without_x or not _maybe_x(found, present)):
         return
@@ -305,8 +403,8 @@ def require_roles(
             )
         raise source.UnknownArrays(
             f"A file must hold theta (N, D), x (N, ...) and theta_q (N, K, D), or p (n, d) and "
-            f"q (n', d); missing: {', '.join(missing)}; got: {listed}. Add what is missing. "
-            f"{LAYOUTS}{_WITHOUT_X * (missing == ['x'])}",
+            f"q (n', d), or probabilities (N, C) and label (N,); missing: {', '.join(missing)}; "
+            f"got: {listed}. Add what is missing. {LAYOUTS}{_WITHOUT_X * (missing == ['x'])}",
             present,
         )
 
@@ -324,95 +422,135 @@ def _maybe_x(found: Mapping[str, str], present: Mapping[str, tuple[int, ...]]) -
 def assemble_upload(
     arrays: Mapping[str, NDArray[np.generic]],
     notes: tuple[str, ...],
-    order: Order | None,
+    options: ReadingOptions,
     declared: Mapping[str, np.dtype[np.generic]],
-    circular: Sequence[str] | None = None,
-    *,
-    missing: Missing | None = None,
-    max_rank: int | None = None,
 ) -> Upload:
     """Assemble an upload from arrays, and check it.
 
     Args:
         arrays: the arrays by role.
         notes: notes on how they were read.
-        order: order of theta_q's axes; None to find it by their lengths.
+        options: what a user says about them.
         declared: the type that each array was saved in, by role.
-        circular: names of the angles among the parameters; None to recognise them.
-        missing: what NaN in x means; None to recognise padding.
-        max_rank: the largest rank that ranks can take.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
         UnknownMaxRank: for ranks whose largest value is not given.
         ValueError: for everything else that cannot be diagnosed.
     """
-    if "theta" in arrays and "theta_q" in arrays:
-        return _table(arrays, notes, order, declared, circular, missing)
+    draws = "theta" in arrays and "theta_q" in arrays
+    if draws or "probabilities" not in arrays or "label" not in arrays:
+        of_classes = [name for name in OF_CLASSES if name in arrays]
+        notes += roles.unread_notes(of_classes, "since they belong to probabilities of classes")
+    if draws:
+        return _table(arrays, notes, options, declared)
+    if "probabilities" in arrays and "label" in arrays:
+        return _probabilities(arrays, notes)
     if "p" in arrays and "q" in arrays:
         return _samples(arrays, notes, declared)
-    return _ranks(arrays, notes, max_rank)
+    return _ranks(arrays, notes, options.max_rank)
 
 
 def _table(
     arrays: Mapping[str, NDArray[np.generic]],
     notes: tuple[str, ...],
-    order: Order | None,
+    options: ReadingOptions,
     declared: Mapping[str, np.dtype[np.generic]],
-    circular: Sequence[str] | None,
-    missing: Missing | None,
 ) -> Upload:
     """The table that these arrays make, its rows kept or left out, its angles unwrapped."""
+    wanted = options.corrections
+    corrections.check_names(wanted)
+    arrays, order, turned_axes = axes.upright(arrays, options.order)
+    notes += turned_axes
     arrays, image = _flat(arrays)
     theta = matrix("theta", real_numbers("theta", arrays["theta"]))
-    columns = read_x(arrays, len(theta), missing)
+    columns = read_x(arrays, len(theta), options.missing)
     x = columns.x
     arrays = {**arrays, **_known({"x_o": columns.observed, "x_names": columns.names})}
     n, d = theta.shape
     q, saved_order = draws_array(real_numbers("theta_q", arrays["theta_q"]), n, d, order)
     densities, density_warnings = read_densities(arrays, (n, q.shape[1]), saved_order)
+    given = weights.read_weights(arrays, (n, q.shape[1]), saved_order)
+    quantities, quantity_warnings = read_quantities(arrays, (n, q.shape[1]), saved_order)
     cut = draw_counts.cut_to_shortest(q)
     q = cut.q
+    # So that they are kept and left out with their rows.
+    densities |= {**given.logs, **quantities}
     densities = {name: _as_many(array, q.shape[1]) for name, array in densities.items()}
-    keep, dropped = checks.find_finite_rows({"theta": theta, "x": x, "theta_q": q})
+    names = roles.column_labels(arrays.get("theta_names"), "theta", d)[0]
+    mended = corrections.mend(PosteriorTable(theta, x, q), names, wanted)
+    theta, q = mended.data.theta, mended.data.q
+    densities, told_unused = corrections.usable_densities(densities, mended.made)
+    undefined = {name: _as_many(a, q.shape[1]) for name, a in given.undefined().items()}
+    keep, dropped = checks.find_finite_rows({"theta": theta, "x": x, "theta_q": q, **undefined})
     theta, x, q, densities = _some_rows(keep, theta, x, q, densities)
     observed, told_observed = read_observed(arrays, x.shape[1], d)
+    observed = observed and (observed[0], mended.of_draws(observed[1]))
     observed_draws = {"theta_o": observed[1]} if observed else {}
     same = float_type.match_precisions({"theta": theta, "theta_q": q, **observed_draws}, declared)
     theta, q = same.arrays["theta"], same.arrays["theta_q"]
     observed = observed and (observed[0], same.arrays["theta_o"])
-    densities, told_log = _one_log_q(densities, declared)
+    densities, told_log = _one_type(densities, declared)
     # Without x, rows of one theta may be of different data.
     again = repeats.repeated_simulations(theta, x) if x.shape[1] else np.zeros(len(theta), bool)
     theta, x, q, densities = _some_rows(~again, theta, x, q, densities)
-    copies = repeats.copies_of_theta(theta)
+    copies = repeats.copies_of_theta(theta, few="one_row" in wanted)
     theta, x, q, densities = _some_rows(~copies, theta, x, q, densities)
     repeated = {"theta and x of another row": again, "theta of another row": copies}
     dropped |= {reason: int(rows.sum()) for reason, rows in repeated.items() if rows.any()}
-    names = roles.column_labels(arrays.get("theta_names"), "theta", d)[0]
+    q, densities, thinned = corrections.thinned(theta, q, densities, wanted)
     turned = angles.unwrapped(
-        PosteriorTable(theta, x, q), _periods(arrays, circular, names, theta, q)
+        PosteriorTable(theta, x, q), _periods(arrays, options.circular, names, theta, q)
     )
-    theta, q = turned.data.theta, turned.data.q
-    observed = observed and (observed[0], angles.of_row(observed[1], turned.periods))
+    saved = real_numbers("bounds", arrays["bounds"]) if "bounds" in arrays else None
+    ends = bounds.given_bounds(options.bounds, saved, names)
+    if ends is not None:
+        bounds.check_truths(theta, ends, names)
+    by_log = logarithms.chosen_columns(turned.data, names, options.logarithms)
+    densities = logarithms.densities_by_logarithm(densities, theta, q, by_log)
+    outside = bounds.warnings(turned.data, ends, names)
+    theta, q = (logarithms.by_logarithm(a, by_log) for a in (turned.data.theta, turned.data.q))
+    ends = None if ends is None else logarithms.bounds_by_logarithm(ends, by_log)
+    came = PosteriorTable(theta, turned.data.x, q)
+    logs = {name: densities.pop(name) for name in given.logs if name in densities}
+    equal = weights.weigh(came, logs, densities) if "log_w_draws" in logs else None
+    observed = observed and (
+        observed[0],
+        logarithms.by_logarithm(angles.of_row(observed[1], turned.periods), by_log),
+    )
+    made = (*mended.made, *thinned, *([corrections.ONE_ROW] if "one_row" in wanted else []))
     warnings = (
+        *outside,
         *angles.warnings(turned, names),
         *checks.many_dropped_warnings(keep),
         *same.warnings,
         *repeats.dropped_repeat_warnings(again),
         *density_warnings,
-        *nonfinite_density_warnings(densities),
+        *nonfinite_density_warnings(
+            {name: array for name, array in densities.items() if not is_quantity(name)}
+        ),
+        *quantity_warnings,
+        *density_pair_warnings(densities),
         *normalisation_warnings(q, densities.get("log_q_draws")),
         *told_observed,
+        *given.warnings,
+        *(equal.warnings if equal else ()),
     )
+    if own_quantities(densities) and shared_draws.shared_draw_groups(turned.data) is not None:
+        warnings += shared_draws_warnings(densities)
     numbers = {"0": theta, "1": x, "2": q, **densities}
+    if equal:
+        numbers |= {**logs, "weights": np.array([weights.VERSION])}
     numbers |= dict(zip(("x_o", "theta_o"), observed or (), strict=False))
+    numbers |= {} if ends is None else {"bounds": ends}
+    beside = equal.densities if equal else densities
     whole = TableUpload(
-        data=PosteriorTable(theta, x, q),
+        data=PosteriorTable(theta, x, equal.q if equal else q),
         names=(),
         digest=keys.digest(**numbers),
         dropped=dropped,
         warnings=warnings,
+        weighting=equal.weighting if equal else None,
         notes=(
             *notes,
             *roles.unread_notes(
@@ -421,19 +559,34 @@ def _table(
             ),
             *columns.notes,
             *(_NO_X,) * (not x.shape[1]),
-            *_gap_notes(dropped, missing),
+            *_gap_notes(dropped, options.missing),
             *cut.notes,
+            *corrections.notes(made),
+            *told_unused,
             *same.notes,
             *told_log,
             *repeats.dropped_copy_warnings(copies),
             *angles.notes(turned, names),
+            *logarithms.notes(names, by_log),
+            *weights.weight_notes(logs, equal),
         ),
-        densities=densities,
+        densities={name: array for name, array in beside.items() if not is_quantity(name)},
+        quantities={name: array for name, array in beside.items() if is_quantity(name)},
         observed=observed,
         image=image,
         periods=turned.periods if any(turned.periods) else (),
+        bounds=ends,
+        mistakes=(*mended.mistakes, *corrections.offered(theta, q)),
+        corrected=made,
+        read_as=(
+            *(["draws first"] if saved_order == "KND" else []),
+            *(f"{name} is an angle" for name, p in zip(names, turned.periods, strict=True) if p),
+            *(f"{names[j]} by its logarithm" for j in by_log),
+            *(["within the prior's bounds"] if ends is not None else []),
+        ),
     )
-    return _labelled(whole, arrays)
+    labels = np.array(logarithms.labels(names, by_log))
+    return _labelled(whole, {**arrays, "theta_names": labels} if by_log else arrays, came)
 
 
 def _known(arrays: Mapping[str, NDArray[np.generic] | None]) -> dict[str, NDArray[np.generic]]:
@@ -473,7 +626,7 @@ def _some_rows(
 
 def _periods(
     arrays: Mapping[str, NDArray[np.generic]],
-    circular: Sequence[str] | None,
+    circular: Sequence[str] | Mapping[str, float] | None,
     names: Sequence[str],
     theta: Array,
     q: Array,
@@ -514,18 +667,20 @@ def _flat(
     return {**arrays, **rows}, tuple(int(side) for side in image)
 
 
-def _one_log_q(
-    densities: dict[str, Array], declared: Mapping[str, np.dtype[np.generic]]
+def _one_type(
+    beside: dict[str, Array], declared: Mapping[str, np.dtype[np.generic]]
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
-    """log q at the truths and at the draws in one float type, so that equal ones tie."""
-    both = {name: densities[name] for name in ("log_q", "log_q_draws") if name in densities}
-    if len(both) < 2:
-        return densities, ()
-    # Rounding goes by columns, on the last axis: log q is one column, whatever its shape.
-    same = float_type.match_precisions(
-        {name: array[..., None] for name, array in both.items()}, declared
-    )
-    return densities | {name: a[..., 0] for name, a in same.arrays.items()}, same.notes
+    """Log q and quantities, each at the truths and at the draws in one float type, so that equal
+    ones tie."""
+    told: tuple[str, ...] = ()
+    log_q = ["log_q"] * ({"log_q", "log_q_draws"} <= beside.keys())
+    for stem in log_q + quantity_stems(beside):
+        # Rounding goes by columns, on the last axis: a quantity is one column, whatever its shape.
+        both = {name: beside[name][..., None] for name in (stem, f"{stem}{DRAWS_OF_QUANTITY}")}
+        same = float_type.match_precisions(both, declared)
+        beside = beside | {name: array[..., 0] for name, array in same.arrays.items()}
+        told += same.notes + same.warnings
+    return beside, told
 
 
 def _samples(
@@ -555,7 +710,28 @@ def _samples(
         warnings=(*same.warnings, *unused_array_warnings(arrays)),
         notes=(*notes, *same.notes),
     )
-    return _labelled(whole, arrays)
+    return _labelled(whole, arrays, whole.data)
+
+
+def _probabilities(arrays: Mapping[str, NDArray[np.generic]], notes: tuple[str, ...]) -> Upload:
+    """The probabilities of classes that these arrays make."""
+    read = read_probabilities(arrays)
+    names, warning = roles.column_labels(arrays.get("class_names"), "class", read.p.shape[1])
+    return ProbabilitiesUpload(
+        data=ClassProbabilities(read.p, read.classes),
+        names=names,
+        digest=keys.digest(**{"0": read.p, "1": read.classes}),
+        dropped=read.dropped,
+        warnings=(warning,) if warning else (),
+        notes=(
+            *notes,
+            *read.notes,
+            *roles.unread_notes(
+                [name for name in arrays if name not in OF_CLASSES],
+                "since probabilities are compared with the true class alone",
+            ),
+        ),
+    )
 
 
 def _ranks(
@@ -578,17 +754,22 @@ def _ranks(
             *roles.unread_notes(beside, "since ranks without q's draws need neither"),
         ),
     )
-    return _labelled(whole, arrays)
+    return _labelled(whole, arrays, ranks)
 
 
-def _labelled(whole: Upload, arrays: Mapping[str, NDArray[np.generic]]) -> Upload:
-    """The upload with its labels, and with warnings, which name columns by them."""
+def _labelled(
+    whole: Upload,
+    arrays: Mapping[str, NDArray[np.generic]],
+    came: PosteriorTable | TwoSamples | TruthRanks,
+) -> Upload:
+    """The upload with its labels, and with warnings, which name columns by them, of the draws as
+    they came."""
     d, m = whole.dims
     theta_names, theta_warning = roles.column_labels(arrays.get("theta_names"), "theta", d)
     x_names, told_x = roles.column_labels(arrays.get("x_names"), "x", m)
     warnings = (
         *filter(None, (theta_warning, told_x)),
-        *checks.data_warnings(whole.data, theta_names),
+        *checks.data_warnings(came, theta_names, whole.mistakes),
     )
     return replace(
         whole, names=theta_names, x_names=x_names, warnings=(*warnings, *whole.warnings)

@@ -15,6 +15,7 @@ from functools import cached_property
 from validation_core import codec
 from validation_core.diagnosis.card.content import Fact, State
 from validation_core.diagnosis.card.inputs import CardInputs
+from validation_core.diagnosis.card.mistake import mistake_content
 from validation_core.diagnosis.card.problem import problem_content
 from validation_core.diagnosis.card.silence import silence_content
 from validation_core.diagnosis.questions import QUESTIONS, Answers, Asked
@@ -27,6 +28,7 @@ from validation_core.tables import RanksUpload, SamplesUpload
 from validation_core.text import count_text, equals, level_text, share_text
 
 _TITLES: Mapping[State, str] = {
+    "mistake": "Correct the file first",
     "problem": "Problem found",
     "silent": "No problem found",
     "unlike": "No answer for your observation",
@@ -91,7 +93,9 @@ def diagnosis_card(diagnosis: Diagnosis, answers: Answers, asked: Asked | None =
     if warning and state in ("silent", "too little"):
         state = "unlike"
     inputs = CardInputs(diagnosis, answers, asked)
-    if state == "problem":
+    if state == "mistake":
+        facts, steps, draw_picture = mistake_content(inputs)
+    elif state == "problem":
         facts, steps, draw_picture = problem_content(inputs)
     else:
         facts, steps, draw_picture = silence_content(inputs, state)
@@ -99,7 +103,7 @@ def diagnosis_card(diagnosis: Diagnosis, answers: Answers, asked: Asked | None =
     return Card(
         state,
         _UNENDED if state == "testing" and not asked.running else _TITLES[state],
-        typeset(_sure(diagnosis, state)),
+        typeset(" ".join((_sure(diagnosis, state), *_corrected(diagnosis)))),
         tuple(Fact(fact.label, typeset(fact.text)) for fact in facts),
         tuple(typeset(step) for step in steps),
         draw_picture,
@@ -115,6 +119,8 @@ def typeset(text: str) -> str:
 
 
 def _state(diagnosis: Diagnosis) -> State:
+    if diagnosis.upload.unusable:
+        return "mistake"
     if diagnosis.verdict == "problem found":
         return "problem"
     if diagnosis.pending:
@@ -125,6 +131,8 @@ def _state(diagnosis: Diagnosis) -> State:
 def _sure(diagnosis: Diagnosis, state: State) -> str:
     """How sure the verdict is, in a sentence."""
     level, p = level_text(diagnosis.alpha), diagnosis.pvalue
+    if state == "mistake":
+        return "True values and q's draws do not belong together: no test says anything of q yet."
     if state == "testing":
         return "Nothing speaks against q so far."
     if p is None:
@@ -149,6 +157,12 @@ def _sure(diagnosis: Diagnosis, state: State) -> str:
     )
 
 
+def _corrected(diagnosis: Diagnosis) -> tuple[str, ...]:
+    """The corrections under which the verdict was reached; none without any."""
+    made = diagnosis.upload.corrected
+    return (f"Corrected: {' '.join(one.done for one in made)}",) if made else ()
+
+
 def _one_in(p: float, what: str) -> str:
     """How many look like this by chance: `at most 1 in 250 tables`."""
     if p >= 0.2:
@@ -169,13 +183,14 @@ def _loaded(diagnosis: Diagnosis) -> str:
     if isinstance(upload, RanksUpload):
         return f"{rows}, {upload.ranked}, {parameters}"
     without = "" if upload.dims[1] else ", no x"
-    return f"{rows}, {count_text(upload.k, 'draw')} each, {parameters}{without}"
+    return f"{rows}, {upload.drawn[1]} each, {parameters}{without}"
 
 
 COLORS: Mapping[State, str] = {
+    "mistake": "#9A6700",
     "problem": style.OBSERVED,
     "silent": style.P,
-    "unlike": "#9A6700",
+    "unlike": style.OBSERVED,
     "too little": "#9A6700",
     "testing": "",
 }

@@ -15,7 +15,8 @@ from validation_core.relabelling.families import Family
 
 _PLAIN_RANKS = 3.0  # sds that ranks must be shifted or spread by, to say how
 _BY_KIND = {
-    "mode": "missing_mode", "pair": "wrong_correlation", "mass": "unclear", "magnitude": "unclear"
+    "mode": "missing_mode", "pair": "wrong_correlation", "mass": "unclear", "magnitude": "unclear",
+    "quantity": "unclear",
 }  # fmt: skip
 _OPEN = ("unclear", "none")
 """Of a cause that is not named."""

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 R = TypeVar("R")
-Kind = Literal["bias", "width", "mode", "pair", "mass", "magnitude", "test"]
-_CLEARER = 2.0  # times the z of single parameters: then two of them together are the finding
+Kind = Literal["bias", "width", "mode", "pair", "mass", "magnitude", "quantity", "test"]
+_CLEARER = 2.0  # times the z of single parameters: then two, or a quantity, are the finding
 
 
 class Problem(NamedTuple):
@@ -120,6 +120,12 @@ class CardInputs:
         return self.claims.magnitude(self.diagnosis.upload.names)
 
     @cached_property
+    def quantity(self) -> str | None:
+        """The user's own test quantity that is off most clearly; None where none is claimed."""
+        own = self.claims.clearest_of("own")
+        return None if own is None else self.claims.quantities[own.which[0]]
+
+    @cached_property
     def mode(self) -> int | None:
         """The parameter in which q misses a mode or has one too many, where the cause says so."""
         result = self.of(CauseQuestion)
@@ -146,6 +152,10 @@ class CardInputs:
             return self._of_parameters() or self._of_ranks() or Problem("test", self._mapped())
         single = self.claims.clearest_of("means", "widths", "shapes")
         pair = self.claims.clearest_of("pairs")
+        own = self.claims.clearest_of("own")
+        others = [claim.z for claim in (single, pair) if claim is not None]
+        if own is not None and own.z > _CLEARER * max(others, default=0.0):
+            return Problem("quantity", self._mapped())
         if pair is not None and (single is None or pair.z > _CLEARER * single.z):
             return Problem("pair", pair.which)
         if single is None:

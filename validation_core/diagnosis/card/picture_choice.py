@@ -32,6 +32,10 @@ def problem_picture(inputs: CardInputs) -> Drawn:
         where = f" where {region_text(place, *inputs.names)}"
         if len(rows) < 10:
             rows, where = None, ""
+    if problem.kind == "quantity" and inputs.quantity is not None:
+        truth, draws = inputs.table.own_quantities[inputs.quantity]
+        known = ~(np.isnan(truth) | np.isnan(draws).any(axis=1))
+        return pictures.quantiles(midranks_among(truth[known], draws[known]), inputs.quantity)
     if table.q.shape[1] < 2:
         return pictures.coverage(_ranks(table, problem.parameters[0], rows), names[0], where)
     if problem.kind in ("pair", "mass", "test") and len(problem.parameters) > 1:

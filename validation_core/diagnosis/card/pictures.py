@@ -56,6 +56,22 @@ def overlay(truth: Array, draws: Array, name: str, where: str = "") -> Drawn:
     return Drawn(f"True values over q's draws{where}", panel, f"{_OVER}{more}")
 
 
+def on_two_scales(truth: Array, draws: Array, name: str) -> Drawn:
+    """True values (n,) as bars beside q's draws (n, K) as an area, in the numbers of the file.
+
+    Args:
+        truth: as saved.
+        draws: as saved.
+        name: of the parameter.
+    """
+    limits = (
+        min(float(truth.min()), float(draws.min())),
+        max(float(truth.max()), float(draws.max())),
+    )
+    panel = _histograms(truth, draws.ravel(), f"{name}, as saved", limits, _KEYS)
+    return Drawn(f"{name} as saved: two scales", panel, "On one scale, both would look alike.")
+
+
 def _histograms(
     p: Array, q: Array, label: str, limits: tuple[float, float], keys: tuple[Key, ...]
 ) -> Panel:

@@ -73,7 +73,7 @@ def silence_content(inputs: CardInputs, state: State) -> Content:
         steps: tuple[str, ...] = (
             f"Bring about {need:,} simulations: then a bias of {ENOUGH:g} posterior sd would be "
             "found.",
-            *((_MORE_DRAWS,) if upload.k < _DRAWS_ENOUGH else ()),
+            *((_MORE_DRAWS,) if upload.effective_k < _DRAWS_ENOUGH else ()),
             *_QUIET,
         )
     else:

@@ -48,7 +48,7 @@ def _also_off(inputs: CardInputs) -> str:
     """Which other parameters are off, in another way than is told."""
     told = {*inputs.problem.parameters, *(errors.index for errors in inputs.same_way)}
     others = [_off(inputs, errors) for errors in inputs.off if errors.index not in told]
-    if not others or inputs.problem.kind in ("mass", "test"):
+    if not others or inputs.problem.kind in ("mass", "quantity", "test"):
         return ""
     return f" Also off: {first_text(others, _NAMED)}."
 
@@ -226,6 +226,12 @@ def _of_mass(inputs: CardInputs) -> str:
     return f"Clearest: {claims.clearest(upload.names, upload.x_names)}."
 
 
+def _of_quantity(inputs: CardInputs) -> str:
+    sentence = inputs.claims.of_quantity()
+    assert sentence is not None, "a quantity is claimed"
+    return sentence
+
+
 def _of_test(inputs: CardInputs) -> str:
     """The words of the test that rejects most clearly, where none tells of single parameters."""
     adjusted, x_names = inputs.diagnosis.adjusted, inputs.diagnosis.upload.x_names
@@ -249,5 +255,6 @@ _HOW_WRONG = {
     "mode": _of_mode,
     "pair": _of_pair,
     "mass": _of_mass,
+    "quantity": _of_quantity,
     "test": _of_test,
 }

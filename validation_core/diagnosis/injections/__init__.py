@@ -33,7 +33,7 @@ from validation_core.diagnosis.injections.normal_nats import (
     spurious_mode_nats,
     width_nats,
 )
-from validation_core.diagnosis.injections.tilts import TILTS
+from validation_core.diagnosis.injections.tilts import MODE_TILT, TILTS
 
 _SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.4)
 _SD = (0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 1.0)
@@ -159,5 +159,5 @@ CAUSES: tuple[str, ...] = tuple(
     dict.fromkeys(injection.cause for injection in INJECTIONS.values())
 )
 """The ten causes that can be named."""
-DEFECTS: Mapping[str, Injection] = {**INJECTIONS, **TILTS}
+DEFECTS: Mapping[str, Injection] = {**INJECTIONS, **TILTS, MODE_TILT.name: MODE_TILT}
 """All that can be put into a table."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from validation_core import keys
 from validation_core.diagnosis.injections.draw_pool import DrawIndices, DrawPool, S, draw_parameter
-from validation_core.diagnosis.injections.injection import Injection, Nats, Pick
+from validation_core.diagnosis.injections.injection import Injection, Nats, Pick, Spread
+from validation_core.diagnosis.injections.modes import ModeDirection
 from validation_core.types import Array
 
 _TAUS = (0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 1.0)
@@ -42,6 +43,9 @@ class TiltDirection:
         return np.asarray(np.where(still, 0.0, standard))
 
 
+Direction = TiltDirection | ModeDirection
+
+
 def _chances(g: Array, tau: float) -> Array:
     """Chances (n, K) of each draw to play the truth: exp(tau g) over its sum."""
     weight = np.exp(tau * (g - g.max(1, keepdims=True)))
@@ -56,14 +60,14 @@ def _divergence(chance: Array) -> Array:
 
 
 def _by_rows(
-    pool: DrawPool, direction: TiltDirection, of: Callable[[slice, Array], NDArray[S]]
+    pool: DrawPool, direction: Direction, of: Callable[[slice, Array], NDArray[S]]
 ) -> NDArray[S]:
     """A function of rows and their g (m, K), of some rows at a time."""
     return pool.by_rows(lambda rows: of(rows, direction.of(pool.standard_draws(rows))))
 
 
 def choose_tilted_draws(
-    pool: DrawPool, direction: TiltDirection, tau: float, uniform: Array
+    pool: DrawPool, direction: Direction, tau: float, uniform: Array
 ) -> DrawIndices:
     """Places (T, n) of draws chosen by one uniform number (T, n) each, along growing g.
 
@@ -85,7 +89,7 @@ def choose_tilted_draws(
     return np.ascontiguousarray(_by_rows(pool, direction, chosen).T)
 
 
-def tilt_nats(pool: DrawPool, direction: TiltDirection, tau: float) -> float:
+def tilt_nats(pool: DrawPool, direction: Direction, tau: float) -> float:
     """KL in nats, mean over rows."""
     return float(_by_rows(pool, direction, lambda _, g: _divergence(_chances(g, tau))).mean())
 
@@ -107,6 +111,12 @@ def inward_direction(d: int, rng: np.random.Generator) -> TiltDirection:
     return TiltDirection((j, j), -1.0)
 
 
+def mode_direction(d: int, rng: np.random.Generator) -> ModeDirection:
+    """The upper or the lower of two modes."""
+    del d
+    return ModeDirection(float(rng.choice([-1.0, 1.0])))
+
+
 def two_parameter_direction(d: int, rng: np.random.Generator) -> TiltDirection:
     """The product of two parameters, up or down."""
     i = draw_parameter(d, rng)
@@ -114,7 +124,7 @@ def two_parameter_direction(d: int, rng: np.random.Generator) -> TiltDirection:
     return TiltDirection((min(i, j), max(i, j)), float(rng.choice([-1.0, 1.0])))
 
 
-Draw = Callable[[int, np.random.Generator], TiltDirection]
+Draw = Callable[[int, np.random.Generator], Direction]
 
 
 def _pick(draw: Draw) -> Pick:
@@ -134,7 +144,7 @@ def _pick(draw: Draw) -> Pick:
     return pick
 
 
-def _nats(draw: Draw, directions_of: Callable[[int], list[TiltDirection]]) -> Nats:
+def _nats(draw: Draw, directions_of: Callable[[int], Sequence[Direction]]) -> Nats:
     """Nats of the direction that all trials share, or their mean over all directions."""
 
     def size(pool: DrawPool, strength: float) -> float:
@@ -171,9 +181,10 @@ def _tilt(
     cause: str,
     title: str,
     draw: Draw,
-    directions_of: Callable[[int], list[TiltDirection]],
+    directions_of: Callable[[int], Sequence[Direction]],
     *,
     dims: int = 1,
+    spread: Spread | None = None,
 ) -> Injection:
     return Injection(
         name=name,
@@ -182,7 +193,7 @@ def _tilt(
         unit="nats",
         strengths=_TAUS,
         pick=_pick(draw),
-        spread="two" if dims == 2 else "one",
+        spread=("two" if dims == 2 else "one") if spread is None else spread,
         nats=_nats(draw, directions_of),
         exact=True,
         least_dims=dims,
@@ -215,3 +226,13 @@ TILTS: Mapping[str, Injection] = keys.by_name(
     ),
 )
 """Defects that choose the truth, each of exactly known nats."""
+
+MODE_TILT = _tilt(
+    "tilt_mode",
+    "missing_mode",
+    "tilted towards one of the modes",
+    mode_direction,
+    lambda d: [ModeDirection(sign) for sign in (-1.0, 1.0)],
+    spread="",
+)
+"""The same between modes: it changes nothing where q has one mode."""

@@ -25,7 +25,9 @@ from validation_core.diagnosis.questions.base import (
 )
 from validation_core.diagnosis.questions.calibration import CalibrationQuestion
 from validation_core.diagnosis.questions.cause import CauseQuestion
+from validation_core.diagnosis.questions.in_nats import InNatsQuestion
 from validation_core.diagnosis.questions.in_theta import InThetaQuestion
+from validation_core.diagnosis.questions.mend import MendQuestion
 from validation_core.diagnosis.questions.observation import ObservationQuestion
 from validation_core.diagnosis.questions.over_x import OverXQuestion
 from validation_core.diagnosis.questions.sensitivity import SensitivityQuestion
@@ -63,6 +65,8 @@ QUESTIONS: tuple[AnyQuestion, ...] = (
     CauseQuestion(),
     SensitivityQuestion(),
     TypeIErrorQuestion(),
+    InNatsQuestion(),
+    MendQuestion(),
 )
 
 

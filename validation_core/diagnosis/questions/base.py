@@ -185,6 +185,8 @@ class Question(Generic[R]):
     """How to read its panel, and what it would look like if q were correct."""
     long: ClassVar[bool] = False
     """Whether it takes so long that all others come first."""
+    asked_for: ClassVar[bool] = False
+    """Whether it is worked out only where it is asked for by name, or its row is opened."""
     picks_x: ClassVar[bool] = False
     """Whether it is about one x, which a reader picks."""
     mapped_by_localizers: ClassVar[bool] = False
@@ -242,6 +244,11 @@ class Question(Generic[R]):
         del result, claims
         return None
 
+    def warning(self, result: R, diagnosis: Diagnosis) -> str | None:
+        """Why nothing can be known where it looks, which is said first; None where it can be."""
+        del result, diagnosis
+        return None
+
     def beside(self, diagnosis: Diagnosis) -> tuple[str, ...]:
         """Sentences that the verdict's own tests add to it."""
         del diagnosis
@@ -281,11 +288,13 @@ class Answer(Generic[R]):
         tests that were asked for by name are the verdict, a sentence says so if they differ.
         """
         names, claims = Names.of(diagnosis.upload), diagnosis.require_claims()
+        warning = self.question.warning(self.result, diagnosis)
         sentences = (
+            *([warning] if warning else []),
             *self.question.describe(self.result, names, claims),
             *self.question.beside(diagnosis),
         )
-        finds = self.question.finds(self.result, claims)
+        finds = self.finds(diagnosis)
         if diagnosis.relabelled or diagnosis.pending or finds is None:
             return sentences
         if diagnosis.verdict == "problem found":
@@ -298,7 +307,10 @@ class Answer(Generic[R]):
         return self.question.notes(self.result, Names.of(diagnosis.upload))
 
     def finds(self, diagnosis: Diagnosis) -> bool | None:
-        """Whether it claims an error of q; None for a question that asks something else."""
+        """Whether it claims an error of q; None for a question that asks something else, and where
+        nothing can be known."""
+        if self.question.warning(self.result, diagnosis) is not None:
+            return None
         return self.question.finds(self.result, diagnosis.require_claims())
 
     def rows(self, diagnosis: Diagnosis) -> Rows:

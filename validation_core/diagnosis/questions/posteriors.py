@@ -150,6 +150,11 @@ def unlike(first: Upload, other: Upload) -> str | None:
             f"Paired differences need the same simulations in the same order; got {n} rows of "
             f"{d} parameters and {m} of {e}. Draw from both at the same theta and x."
         )
+    if first.weighting or other.weighting:
+        return (
+            "Scores compare draws that count equally and never read the true value; got weighted "
+            "draws, which are drawn anew with the true value among them. Diagnose each alone."
+        )
     same = _close(*_angles_alike(first, other)) and (
         first.data.x.shape == other.data.x.shape and _close(first.data.x, other.data.x)
     )

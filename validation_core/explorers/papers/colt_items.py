@@ -304,8 +304,8 @@ ITEMS: tuple[Item, ...] = (
         "Appendix D.2, Figures 8 to 13",
         "Power for six errors in four sizes of x and theta.",
         "differs",
-        "The view Power counts each when asked, with one network for all gammas in place of three "
-        "for each; the plane that the page opens with is shipped.",
+        "The view Power has one network for all gammas in place of three for each. The six errors "
+        "in three and ten dimensions are shipped; the larger sizes are counted when asked.",
         (Link(_COLT, "CoLT at (100, 100), Power", {"dimensions": "100x100", "view": "power"}),),
         ("gaussian", "colt"),
     ),

@@ -64,13 +64,23 @@ class CauseStudy(TableStudy[LikelyCause], spec="cause"):
     def answer(self, upload: TableUpload, store: Store, report: Report) -> LikelyCause:
         """The likely cause of what is off in this table."""
         del store
-        return find_likely_cause(upload.data, self.seed, report)
+        return find_likely_cause(upload.data, self.seed, report, upload.as_came)
 
 
 def find_likely_cause(
-    table: PosteriorTable, seed: int, report: Report = lambda fraction, live: None
+    table: PosteriorTable,
+    seed: int,
+    report: Report = lambda fraction, live: None,
+    came: PosteriorTable | None = None,
 ) -> LikelyCause:
-    """The likely cause of what is off in a table, or that none or no single one is."""
+    """The likely cause of what is off in a table, or that none or no single one is.
+
+    Args:
+        table: its draws count equally.
+        seed: of the result.
+        report: called with the fraction done.
+        came: the table with weighted draws as they came, in which faults are sought.
+    """
     start = time.perf_counter()
     many = table.q.shape[2]
     screened = screening(table, seed) if many > PARAMETERS else None
@@ -88,7 +98,7 @@ def find_likely_cause(
     likeness = classify_cause(sets, contraction)
     # Parameters that were chosen by how they stand out are no longer exchangeable with null ones.
     p = null_pvalue(sets.null) if screened is None else screened.pvalue
-    faults = tuple(repeats.faults(table))
+    faults = tuple(repeats.faults(came or table))
     direct = _told_directly(ready, sets) if p <= STRONG and not faults else None
     name, why = _verdict(likeness, p, faults, direct, ready)
     tails = own_nulls.clearly_tailed(ready) if _only_a_width(name, sets, likeness) else None

@@ -11,7 +11,7 @@ from validation_core.diagnosis import learning, plan
 from validation_core.diagnosis.questions.base import Json, Names, Question, Rows
 from validation_core.diagnosis.questions.observation.ensemble import LC2STEnsemble, LC2STFold
 from validation_core.diagnosis.questions.observation.pictures import ball_drawn, local_figures
-from validation_core.diagnosis.questions.observation.place import Where, unlike_text
+from validation_core.diagnosis.questions.observation.place import Where, unlike, unlike_text
 from validation_core.diagnosis.questions.observation.study import (
     AtObservation,
     ObservationPoint,
@@ -116,8 +116,6 @@ class ObservationQuestion(Question["AtObservation"]):
         if result.local is not None:
             local = result.local
             own = local.site.kind == "observed"
-            if (warning := unlike_text(local.site.standing)) is not None:
-                sentences.append(warning)
             if (claims.observation() if own else claims.pvalue) <= claims.alpha:
                 sentences += answer_text(local, theta)
             else:
@@ -126,6 +124,13 @@ class ObservationQuestion(Question["AtObservation"]):
         if result.ball is not None:
             sentences.append(ball_text(result.ball))
         return tuple(sentences)
+
+    def warning(self, result: AtObservation, diagnosis: Diagnosis) -> str | None:
+        """That it is unlike the simulations: nothing is known of q there."""
+        if result.local is None:
+            return None
+        site = result.local.site
+        return unlike(diagnosis.upload) if site.kind == "observed" else unlike_text(site.standing)
 
     def notes(self, result: AtObservation, names: Names) -> tuple[str, ...]:
         del names
@@ -153,9 +158,6 @@ class ObservationQuestion(Question["AtObservation"]):
         return local if result.ball is None else (*local, ball_drawn(result.ball, names.theta))
 
     def finds(self, result: AtObservation, claims: Claims) -> bool | None:
-        """None, too, for an observation unlike every simulation: nothing is known of q there."""
-        if result.local is not None and unlike_text(result.local.site.standing) is not None:
-            return None
         if result.local is None:
             return result.finds
         own = result.local.site.kind == "observed"

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from validation_core import codec
+from validation_core.diagnosis.my_observation import likeness
 from validation_core.localization import neighbours
 from validation_core.tables import TableUpload, Upload
 
@@ -20,25 +21,30 @@ _FAR, _APART = 3.0, 0.5
 
 
 def unlike(upload: Upload) -> str | None:
-    """A warning that the table's own observation is unlike every simulation; None where it is not.
+    """A warning that the table's own observation is unlike the simulations; None where it is not.
 
-    The rule: its nearest row is farther away than any looked-at row (300 of them, or all) is from
-    its own nearest other row, at least 3 times as far as is usual, and at least 0.5 sd a column.
-    If x_o came from the simulator, it would be exchangeable with the rows: the chance that it is
-    the farthest of n + 1 is 1 / (n + 1), 0.3% for 300. The factor and the distance keep silent
-    where that means little: in many dimensions all distances are alike, and rows of integers
-    have no distance from their doubles.
+    Two rules, of which either warns. Its nearest row is farther away than any looked-at row (300
+    of them, or all) is from its own nearest other row, at least 3 times as far as is usual, and at
+    least 0.5 sd a column. Or the exact test of `my_observation.likeness` has p of at most 0.01.
+    If x_o came from the simulator, it would be exchangeable with the rows: the chance that the
+    first warns is at most 1 / (n + 1), 0.3% for 300, that of the second at most 1%.
     """
     if upload.observed is None or not isinstance(upload, TableUpload):
         return None
     if upload not in _standings:
         x = upload.observed[0]
         _standings[upload] = neighbours.standing(upload.data.x, np.asarray(x, np.float64))
-    return unlike_text(_standings[upload])
+    apart = unlike_text(_standings[upload])
+    if apart is not None:
+        return apart
+    ranked = likeness.own_rank(upload)
+    if ranked is None or ranked.pvalue[0] > likeness.FAR:
+        return None
+    return likeness.unlike_text(ranked, upload.x_names)
 
 
 def unlike_text(standing: neighbours.Standing | None) -> str | None:
-    """The warning of an observation that stands apart from all rows, by the rule of `unlike`."""
+    """The warning of an observation apart from all rows, by the first rule of `unlike`."""
     if standing is None or standing.farther > 0:
         return None
     if standing.nearest < max(_FAR * standing.usual, _APART):

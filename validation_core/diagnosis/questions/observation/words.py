@@ -47,7 +47,10 @@ def answer_text(local: LocalAnswer, names: Sequence[str]) -> list[str]:
         few = f"Too few draws ({test.draws}) of q there to say where."
         return [f"Near this observation q looks wrong (L-C2ST, {p}): {few}", nearby]
     where = ""
-    if test.parameter is not None:
+    clearest = min((ranks.pvalue for ranks in local.nearby.parameters), default=1.0)
+    own = {ranks.parameter for ranks in local.nearby.parameters if ranks.pvalue <= clearest}
+    if test.parameter in own:  # one that is exact may vary most where another one is off
+        assert test.parameter is not None, "it is a parameter"
         where = (
             f": too much mass for {parameter_name(names, test.parameter)} between "
             f"{ends_text(test.much)}, too little between {ends_text(test.little)}"

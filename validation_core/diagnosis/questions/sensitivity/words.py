@@ -31,6 +31,7 @@ _PHRASES: Mapping[str, str] = {
     "tilt_narrow": "a defect of KL(p‖q) = {} nats that draws q together in {}",
     "tilt_wide": "a defect of KL(p‖q) = {} nats that spreads q out in {}",
     "tilt_correlation": "a defect of KL(p‖q) = {} nats along the product of {}",
+    "tilt_mode": "a defect of KL(p‖q) = {} nats between q's modes",
 }
 """Defects in words, with room for the size and for the parameters that each sits in."""
 _NOUNS: Mapping[str, str] = {
@@ -47,6 +48,7 @@ _NOUNS: Mapping[str, str] = {
     "tilt_correlation": "a wrong correlation",
     "tilt_narrow": "a q drawn together in one parameter",
     "tilt_wide": "a q spread out in one parameter",
+    "tilt_mode": "a wrong share of a mode",
 }
 
 

@@ -1,0 +1,106 @@
+"""Mistakes of a file, told before any verdict, with a button that corrects them here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+from validation_core.tables import Upload
+
+_CHOSEN = "corrections"
+"""In the session: names of the corrections by the digest of the table as it was saved."""
+_AS_SAVED = "as-saved"
+
+
+def corrected(upload: Upload) -> Upload:
+    """The table with the corrections that were chosen for it; itself without any."""
+    chosen = _chosen().get(upload.digest)
+    if not chosen:
+        return upload
+    made: dict[tuple[str, ...], Upload] = st.session_state.setdefault("corrected", {})
+    key = (upload.digest, *chosen)
+    if key not in made:
+        made.clear()  # one at a time: they are large
+        made[key] = correct(upload, chosen)
+    return made[key]
+
+
+def correct(upload: Upload, names: Sequence[str]) -> Upload:
+    """A table that was read, with some of its mistakes corrected.
+
+    Args:
+        upload: as it was saved.
+        names: of the corrections.
+
+    Raises:
+        ValueError: for a correction that it does not need.
+    """
+    arrays = upload.arrays()
+    again = type(upload).of(arrays, order="NKD", logarithms=(), corrections=names)
+    return replace(
+        again,
+        names=upload.names,
+        x_names=upload.x_names,
+        dropped={**upload.dropped, **again.dropped},
+        notes=(*upload.notes, *again.notes),
+        read_as=upload.read_as,
+    )
+
+
+def offer(upload: Upload) -> bool:
+    """Draw the code against each mistake and the one question: correct it here, or not.
+
+    Returns:
+        whether the table is to be diagnosed now.
+    """
+    if upload.corrected and _chosen():
+        st.button(
+            "Undo the correction",
+            key="undo-correction",
+            type="tertiary",
+            icon=":material/undo:",
+            on_click=_undo,
+        )
+    if not upload.mistakes:
+        return True
+    names = tuple(dict.fromkeys(one.name for one in upload.mistakes))
+    waiting = upload.unusable and upload.digest not in st.session_state.get(_AS_SAVED, ())
+    with st.container(horizontal=True):
+        st.button(
+            "Correct it here and diagnose" if waiting else "Correct it here and diagnose again",
+            key="correct",
+            type="primary",
+            icon=":material/build:",
+            on_click=_choose,
+            args=(upload.digest, names),
+        )
+        if waiting:
+            st.button(
+                "Diagnose as saved",
+                key="as-it-is",
+                type="tertiary",
+                on_click=_keep,
+                args=(upload.digest,),
+            )
+    st.caption("Or in your own program, before the file is saved:")
+    st.code("\n".join(one.code for one in upload.mistakes), language="python")
+    return not waiting
+
+
+def _chosen() -> dict[str, tuple[str, ...]]:
+    chosen: dict[str, tuple[str, ...]] = st.session_state.setdefault(_CHOSEN, {})
+    return chosen
+
+
+def _choose(digest: str, names: tuple[str, ...]) -> None:
+    _chosen()[digest] = names
+
+
+def _undo() -> None:
+    _chosen().clear()
+
+
+def _keep(digest: str) -> None:
+    st.session_state[_AS_SAVED] = (*st.session_state.get(_AS_SAVED, ()), digest)

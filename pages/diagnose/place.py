@@ -1,0 +1,71 @@
+"""Pick an observation: a table's own, one of its rows, or numbers that somebody types."""
+
+import streamlit as st
+
+from pages.ui import forms
+from pages.ui.jobs import plain
+from validation_core.diagnosis.questions.observation import middle_in_words
+from validation_core.diagnosis.questions.observation.place import Where
+from validation_core.diagnosis.questions.observation.study import ObservationPoint
+from validation_core.tables import TableUpload
+
+_TYPED = 20  # numbers that somebody types
+_KINDS = {"row": "A row", "typed": "An x of my own"}
+
+
+class NothingTyped(Exception):
+    """An x is to be typed, and is none yet."""
+
+
+def asked(upload: TableUpload, usual: str = "") -> Where:
+    """Where to look: a row, M numbers, or None for the usual place.
+
+    Args:
+        upload: the table.
+        usual: name of the usual place, if not the table's own x_o or the middle of x.
+
+    Raises:
+        NothingTyped: until the numbers are those of an x.
+    """
+    m = upload.dims[1]
+    usual = usual or ("My x_o" if upload.observed is not None else "The middle of x")
+    kinds = {"usual": usual, **_KINDS}
+    if m > _TYPED:
+        del kinds["typed"]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        kind = forms.segmented("Look at", kinds, "look-at")
+        if kind == "row":
+            last = upload.n - 1
+            return forms.number(f"Row, 0 to {last}", 0, last, 0, "look-row", width=180)
+        if kind == "typed":
+            return _typed(upload)
+    return None
+
+
+def _typed(upload: TableUpload) -> Where:
+    text = forms.text_field(
+        f"x, {upload.dims[1]} numbers: {', '.join(upload.x_names)}"[:90],
+        "look-x",
+        placeholder=middle_in_words(upload.data.x),
+        width=420,
+    )
+    if not text.strip():
+        st.caption("The box shows an x on this table's scale; enter any x of your own.")
+        raise NothingTyped
+    try:
+        numbers = tuple(map(_number, text.replace(";", " ").replace(",", " ").split()))
+        ObservationPoint.of(upload, numbers)
+    except ValueError as refusal:
+        st.error(plain(str(refusal)), icon=":material/error:")
+        raise NothingTyped from None
+    return numbers
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise ValueError(
+            f"An x is numbers with commas or spaces between them; got {word[:20]!r}. Write it as "
+            "0.5, -1, 2e3."
+        ) from None

@@ -1,0 +1,115 @@
+"""My observation: what can be said of q at one's own data, the worst first."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from pages.diagnose import place, source, view
+from pages.diagnose.place import NothingTyped
+from pages.observation import answers
+from pages.ui import jobs
+from pages.ui.jobs import plain
+from pages.ui.once import once
+from pages.ui.services import services
+from validation_core import keys
+from validation_core.api.observation import Prepared, missing_answers, prepare
+from validation_core.diagnosis import examples, tasks
+from validation_core.diagnosis.my_observation.answer import ObservationAnswer, worst_first
+from validation_core.diagnosis.my_observation.look import look
+from validation_core.localization.neighbours import central_row
+from validation_core.tables import TableUpload, Upload
+from validation_core.tables.observed import read_observation
+
+_WAVE = "A second wave"
+_ABOUT = (
+    f"Example: {examples.ABOUT_WRONG} The observation has a second wave, which the simulator "
+    "cannot make."
+)
+_MEGABYTES = 50
+_FILE = (
+    "`.npz` with `x_o` (M,) or (J, M), your observation or several; and any of `theta_o` (K, D), "
+    "q's draws there; `x_rep` (L, M), data simulated at these draws; `log_q_o` and `log_joint_o` "
+    "(K,), their log densities; `x_summary` (N, S) and `x_summary_o` (S,), further quantities. "
+    "A `.npy` holds x_o alone."
+)
+
+
+def _prepared(upload: TableUpload, example: bool) -> Prepared | None:
+    """The observation that is asked for; None while there is none, its refusal shown."""
+    try:
+        where = place.asked(upload, _WAVE if example else "")
+    except NothingTyped:
+        return None
+    with st.popover("Observation from a file", icon=":material/upload_file:", type="tertiary"):
+        st.markdown(_FILE)
+        sent = st.file_uploader(
+            "File of your observation", key="observed-file", max_upload_size=_MEGABYTES
+        )
+    try:
+        given: Mapping[str, Any] = {} if sent is None else read_observation(sent, sent.name)
+        if "x_o" not in given:
+            given = {**given, **_picked(upload, where, example)}
+        return prepare(upload, **given)
+    except ValueError as refusal:
+        st.error(plain(str(refusal)), icon=":material/error:")
+        return None
+
+
+def _picked(upload: TableUpload, where: Any, example: bool) -> dict[str, Any]:
+    """The argument that names the observation which was picked; none for the table's own."""
+    if where is not None:
+        return {"x_o": where}
+    if example:
+        return {"x_o": examples.SECOND_WAVE}
+    return {} if upload.observed is not None else {"x_o": central_row(upload.data.x)}
+
+
+def _look(ready: Prepared, alpha: float, seed: int) -> Sequence[ObservationAnswer]:
+    """All that needs no training, worked out once for the same observation."""
+    at = ready.observation
+    own = (at.x, at.x_rep, at.log_q, at.log_joint, *(at.summaries or ()))
+    stamp = keys.digest(**{str(i): one for i, one in enumerate(own) if one is not None})
+    names = (*ready.upload.names, *ready.upload.x_names)
+    return once(
+        ("observation", ready.upload.digest, names, at.rows, stamp, alpha, seed),
+        lambda: look(ready.upload, at, alpha=alpha, seed=seed),
+    )
+
+
+def _show(upload: Upload, label: str, example: bool) -> None:
+    if not isinstance(upload, TableUpload):
+        st.info("An observation is an x; two samples p and q have none. Bring theta, x, theta_q.")
+        return
+    ready = _prepared(upload, example)
+    if ready is None:
+        return
+    tasks.register_upload(ready.upload)
+    tasks.save_upload(services().store, ready.upload)
+    try:
+        found = list(_look(ready, alpha, seed))
+    except ValueError as refusal:
+        st.error(plain(str(refusal)), icon=":material/error:")
+        return
+    local, state = answers.local_answer(ready, alpha, seed)
+    for answer in worst_first([*found, *local]):
+        answers.show(answer, label)
+    if not local:
+        answers.ask_locally(ready, seed, state)
+    with st.expander("What else could be asked", type="compact"):
+        missing = missing_answers(ready.upload, ready.observation)
+        for reason in missing.values():
+            st.markdown(f"- {plain(reason)}")
+        st.markdown("- Each answer has its level by itself; together they are wrong more often.")
+
+
+alpha, seed = view.level((0.01, 0.05, 0.1)), view.seed()
+st.title("Can I trust q at my observation?", anchor=False)
+jobs.notices()
+chosen = source.choose()
+example = not chosen and source.waits()
+if example:
+    chosen = [("an example", examples.wrong())]
+    st.caption(plain(_ABOUT))
+for label, upload in chosen[:1]:
+    _show(upload, label, example)

@@ -1,0 +1,220 @@
+"""My observation: each answer where its truth is known, refusals, command, report, page."""
+
+import json
+
+import numpy as np
+import pytest
+
+import validation_core as npt
+from tests.conftest import ROOT
+from validation_core import report
+from validation_core.cli import main
+from validation_core.diagnosis import examples
+from validation_core.diagnosis.card import diagnosis_card
+from validation_core.diagnosis.my_observation.look import look, observation_at, own_observation
+from validation_core.diagnosis.my_observation.near import evidence_near
+from validation_core.diagnosis.questions.observation.place import unlike
+from validation_core.diagnosis.verdict import verdict
+from validation_core.tables import Upload
+from validation_core.types import PosteriorTable
+
+N, K, D = 400, 40, 2
+
+
+def arrays(seed=0, *, bias=0.0, near=100, n=N, **more):
+    """q is exact but for a bias in the rows nearest to the origin."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((n, 3))
+    centre = x[:, :D]
+    theta = centre + rng.standard_normal((n, D))
+    theta[np.argsort((x**2).sum(1))[:near], 0] += bias
+    q = centre[:, None] + rng.standard_normal((n, K, D))
+    return {"theta": theta, "x": x, "theta_q": q, **more}
+
+
+def asked(table, *given, **more):
+    return npt.observation(table, *given, local=False, progress=False, **more)
+
+
+def test_far_out_the_first_sentence_says_that_no_check_speaks_for_it():
+    result = asked(arrays(), np.full(3, 66.0))
+    assert result.sentences[0].startswith("No check on simulations speaks for your observation")
+    assert "none of 400 simulations is as strange (p = 0.0025)" in result.sentences[0]
+    assert result["simulated"].state == "problem"
+    assert "unlike these simulations" in " ".join(result["near"].sentences)
+
+
+def test_a_usual_observation_of_a_right_q_has_no_problem():
+    result = asked(arrays(), np.zeros(3))
+    assert [answer.state for answer in result.answers] == ["no problem", "no problem"]
+    assert result.sentences[0].startswith("Your observation looks like one of the simulations")
+
+
+def test_an_error_near_the_observation_is_found_and_named():
+    result = asked(arrays(bias=1.0), np.zeros(3))
+    assert result.answers[0].name == "near"
+    assert ", in theta_1 (p" in result.sentences[0]
+    assert "theta_2" not in result.sentences[0]
+    assert asked(arrays(bias=1.0), np.full(3, 2.5))["near"].pvalue > result["near"].pvalue
+
+
+def test_of_correct_tables_few_are_ever_rejected_near_an_observation():
+    rejected = 0
+    for seed in range(150):
+        given = arrays(seed, n=80)
+        table = PosteriorTable(given["theta"], given["x"], given["theta_q"])
+        rejected += evidence_near(table, np.zeros(3), seed).pvalue <= 0.05
+    assert rejected <= 16  # more in 0.1%
+
+
+def test_a_row_is_left_out_of_what_it_is_judged_by():
+    result = asked(arrays(), 7)
+    (first,) = (answer for answer in result.answers if answer.name == "simulated")
+    assert first.numbers["simulations"] == N - 1
+    assert np.array_equal(result.x_o[0], arrays()["x"][7])
+
+
+def test_several_observations_are_told_by_their_number():
+    x_o = np.random.default_rng(1).standard_normal((6, 3))
+    x_o[4] = 30
+    result = asked(arrays(), x_o)
+    assert "1 of 6 observations is unlike the simulations" in result.sentences[0]
+    assert "speaks for 4 (counted from 0" in result.sentences[0]
+    assert len(result["simulated"].rows) == 6
+
+
+def test_weights_of_an_exact_q_are_all_alike():
+    rng = np.random.default_rng(2)
+    draws = rng.standard_normal(200)
+    log_q = -(draws**2) / 2
+    result = asked(arrays(), np.zeros(3), log_q_o=log_q, log_joint_o=log_q - 3)
+    weighed = result["weights"]
+    assert weighed.numbers["effective_share"] == pytest.approx(1)
+    assert weighed.numbers["log_evidence"] == pytest.approx(-3)
+    draws = rng.standard_normal(4000)
+    narrow = asked(arrays(), np.zeros(3), log_q_o=-(draws**2) / 2, log_joint_o=-(draws**2) / 60)[
+        "weights"
+    ]
+    assert narrow.state == "problem"
+    assert narrow.sentences[0].startswith("q misses posterior mass")
+
+
+def test_the_nearest_rows_lend_their_densities():
+    rng = np.random.default_rng(3)
+    log_q = rng.standard_normal((N, K))
+    dense = arrays(log_q_draws=log_q, log_joint_draws=log_q + rng.standard_normal((N, K)) / 4)
+    weighed = asked(dense, np.zeros(3))["weights"]
+    assert "at the 20 simulations nearest" in weighed.sentences[0]
+    assert weighed.numbers["spread_nats"] == pytest.approx(0.25, abs=0.05)
+
+
+def test_a_prediction_that_misses_is_told_as_not_exact():
+    x_rep = np.random.default_rng(4).standard_normal((300, 3))
+    far = asked(arrays(), np.array([0.0, 0.0, 6.0]), x_rep=x_rep)["predictive"]
+    assert far.sentences[0].startswith("Data that q predicts are unlike your observation")
+    assert "not exact" in far.cannot
+    usual = asked(arrays(), np.zeros(3), x_rep=x_rep)["predictive"]
+    assert usual.state == "cannot tell"
+
+
+def test_what_was_not_given_says_what_it_needs():
+    result = asked(arrays(), np.zeros(3))
+    with pytest.raises(KeyError, match="log_q_o and log_joint_o"):
+        result["weights"]
+    assert "x_rep" in result.left_out["predictive"]
+    assert json.loads(result.to_json())["left_out"].keys() == result.left_out.keys()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"x_o": np.zeros(4)}, r"the 3 numbers of an x; got float64 of shape \(4,\)"),
+        ({"x_o": [0, np.nan, 0]}, "finite numbers; got 1 NaN"),
+        ({"x_o": 400}, "from 0 to 399; got 400"),
+        ({"x_o": np.zeros(3), "log_q_o": np.zeros(5)}, "got 5 and None"),
+        ({"x_o": np.zeros(3), "x_rep": np.zeros((5, 3))}, "20 or more rows of 3"),
+        ({"x_o": np.zeros(3), "x_summary": np.zeros((400, 2))}, "x_summary_o"),
+        ({"x_o": np.zeros(3), "theta_o": np.zeros((9, 3))}, "theta_o must hold"),
+        ({}, "got a table without x_o"),
+    ],
+)
+def test_what_does_not_fit_is_refused(given, message):
+    with pytest.raises(ValueError, match=message):
+        asked(arrays(), **given)
+
+
+def test_two_samples_have_no_observation():
+    with pytest.raises(ValueError, match="got two samples"):
+        asked({"p": np.zeros((50, 2)), "q": np.ones((50, 2))}, np.zeros(2))
+
+
+def one_coordinate_off():
+    """An observation in ten dimensions whose nearest simulation is not much farther than usual."""
+    given, x_o = arrays(), np.zeros(10)
+    more = np.random.default_rng(5).standard_normal((N, 7))
+    x_o[2] = 5
+    observed = {"x_o": x_o, "theta_o": np.zeros((5, D))}
+    return Upload.of({**given, "x": np.column_stack([given["x"], more]), **observed})
+
+
+def test_the_card_has_no_answer_where_the_exact_test_rejects():
+    upload = one_coordinate_off()
+    card = diagnosis_card(verdict([], upload, alpha=0.05, seed=0), {})
+    assert card.state == "unlike"
+    assert card.warning == unlike(upload)
+    assert "of 400 simulations" in card.warning
+    assert card.warning.endswith("farthest in x_3. This diagnosis says nothing about q there.")
+
+
+def test_the_report_has_a_section_of_the_observation():
+    upload = one_coordinate_off()
+    document = report.html(verdict([], upload, alpha=0.05, seed=0))
+    assert "Could the simulator have made it?" in document
+    assert "What it cannot say." in document
+    plain = report.html(verdict([], Upload.of(arrays()), alpha=0.05, seed=0))
+    assert "Could the simulator have made it?" not in plain
+
+
+def test_the_command_reads_an_observation_from_a_file(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "cache"))
+    np.savez(tmp_path / "table.npz", **arrays())
+    np.save(tmp_path / "x_o.npy", np.full(3, 66.0))
+    page = tmp_path / "page.html"
+    command = ["observation", str(tmp_path / "table.npz"), "--quick"]
+    assert main([*command, "--observed", str(tmp_path / "x_o.npy"), "--report", str(page)]) == 0
+    assert "No check on simulations speaks for your observation" in capsys.readouterr().out
+    assert "My observation" in page.read_text()
+    assert main([*command, "--row", "3", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["answers"][0]["name"] in ("simulated", "near")
+    assert main(command) == 2
+    assert "without x_o" in capsys.readouterr().err
+
+
+def test_local_tests_answer_beside_the_others(store, quick_training):
+    given = arrays(n=60)
+    result = npt.observation(given, np.zeros(3), np.zeros((10, D)), store=store, progress=False)
+    assert result["local"].sentences
+    assert "local" not in result.left_out
+
+
+def test_the_example_has_a_wave_that_the_simulator_never_makes():
+    upload = examples.wrong()
+    answers = look(upload, observation_at(upload, examples.SECOND_WAVE))
+    assert answers[0].name == "simulated"
+    assert answers[0].wrong
+    with pytest.raises(ValueError, match="without x_o"):
+        own_observation(upload)
+
+
+def test_the_page_opens_with_an_example(monkeypatch):
+    from streamlit.testing.v1 import AppTest
+
+    page = AppTest.from_file(str(ROOT / "pages/observation/page.py"), default_timeout=60).run()
+    assert not page.exception
+    assert "Could the simulator have made it?" in page.subheader[0].value
+    said = " ".join(text.value for text in page.markdown)
+    assert "No check on simulations speaks for your observation" in said
+    assert len(page.get("plotly_chart")) == 3
+    page.segmented_control(key="look-at").set_value("row").run()
+    assert not page.exception
+    assert "looks like one of the simulations" in " ".join(text.value for text in page.markdown)

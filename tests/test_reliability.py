@@ -1,0 +1,241 @@
+"""Stated probabilities: read as users save them, tested exactly, drawn, on the command line."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.optimize import isotonic_regression
+from sklearn.isotonic import IsotonicRegression
+from streamlit.testing.v1 import AppTest
+
+import validation_core as npt
+from pages.ui.services import services
+from tests.conftest import ROOT, nothing_worked_out
+from validation_core.cli import main
+from validation_core.diagnosis.reliability import discrete_parameters, reliability_study
+from validation_core.statistics import binomial_bounds
+from validation_core.statistics.reliability import (
+    brier_split,
+    pooled_shares,
+    recalibrated,
+    reliability_checks,
+)
+from validation_core.store import Store
+from validation_core.tables import Upload
+from validation_core.types import Array
+
+
+def drawn(seed: int, n: int = 100, c: int = 3, digits: int | None = None) -> tuple[Array, Array]:
+    """Probabilities (n, c) and classes drawn from them."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.ones(c), n)
+    if digits is not None:
+        p = np.round(p, digits)
+        p /= p.sum(1, keepdims=True)
+    return p, (rng.random(n)[:, None] >= p.cumsum(1)[:, :-1]).sum(1)
+
+
+def sharpened(p: Array, power: float) -> Array:
+    return p**power / (p**power).sum(1, keepdims=True)
+
+
+def slots(seed: int, n: int = 60, k: int = 12) -> Array:
+    """Slots (n, k + 1) of a discrete parameter, alike given x."""
+    rng = np.random.default_rng(seed)
+    return (rng.random((n, k + 1)) < rng.random((n, 1))) * 1.0
+
+
+def null_pvalues(kind: str, tables: int) -> Array:
+    out = []
+    for seed in range(tables):
+        if kind == "discrete":
+            one = slots(seed)
+            p, classes, _ = pooled_shares(one[:, 0], one[:, 1:])
+        else:
+            p, classes = drawn(seed, c=int(kind[0]), digits=1 if "ties" in kind else None)
+        out.append(reliability_checks(p, classes, np.random.default_rng(seed), 99).pvalue)
+    return np.array(out)
+
+
+KINDS = ("2 classes", "3 classes", "4 classes, ties", "discrete")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("tables", [60, pytest.param(2000, marks=pytest.mark.slow)])
+def test_the_level_is_exact(kind, tables):
+    p = null_pvalues(kind, tables)
+    for alpha in (0.05, 0.2):
+        low, high = binomial_bounds(tables, alpha, 1 - 1e-4)
+        assert (p <= alpha).sum() <= high
+        assert (p <= alpha).sum() >= low or kind != "3 classes"
+
+
+def test_overconfidence_and_impossible_classes_are_found():
+    found = 0
+    for seed in range(20):
+        p, classes = drawn(seed, n=300)
+        found += (
+            reliability_checks(sharpened(p, 1.5), classes, np.random.default_rng(0), 199).pvalue
+            <= 0.05
+        )
+    assert found >= 15
+    sure = np.repeat([[1.0, 0.0]], 50, axis=0)
+    classes = np.zeros(50, np.int64)
+    assert reliability_checks(sure, classes, np.random.default_rng(0), 199).pvalue == 1
+    classes[0] = 1
+    assert reliability_checks(sure, classes, np.random.default_rng(0), 199).pvalue == 1 / 200
+
+
+def test_the_brier_score_is_the_sum_of_its_parts():
+    p, classes = drawn(0)
+    stated, hit = p[:, 0], (classes == 0) * 1.0
+    split = brier_split(stated, hit)
+    assert split.score == pytest.approx(np.square(stated - hit).mean())
+    assert split.score == pytest.approx(split.reliability - split.resolution + split.uncertainty)
+    assert min(split.reliability, split.resolution) >= 0
+    theirs = IsotonicRegression(y_min=0, y_max=1).fit_transform(stated, hit)
+    np.testing.assert_allclose(recalibrated(stated, hit), theirs)
+    same = recalibrated(np.full(100, 0.3), hit)  # equal probabilities stay together
+    np.testing.assert_allclose(same, hit.mean())
+    assert isotonic_regression(hit).x.shape == hit.shape
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda p, y: (p[:, 1], y), "read as those of class 1"),
+        (lambda p, y: (p, y + 1), "class 1 is the first column"),
+        (lambda p, y: (p, np.eye(2)[y]), "read as one-hot"),
+        (lambda p, y: (np.round(p, 2) + np.array([[0, 0.004]]), y), "divided by its sum"),
+    ],
+)
+def test_probabilities_are_read_as_users_save_them(tmp_path, change, said):
+    p, classes = drawn(0, c=2)
+    stated, label = change(p, classes)
+    np.savez(tmp_path / "t.npz", model_probabilities=stated, true_model=label)
+    table = npt.read(tmp_path / "t.npz")
+    assert any(said in note for note in table.notes)
+    np.testing.assert_allclose(table.upload.data.p, p, atol=0.01)
+    np.testing.assert_array_equal(table.upload.data.classes, classes)
+    again = npt.read(table.save(tmp_path / "u.npz"))
+    assert (again.upload.digest, again.names) == (table.upload.digest, table.names)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda p, y: (np.log(p), y), "apply the softmax first"),
+        (lambda p, y: (p / 2, y), "sum to 1 in each row"),
+        (lambda p, y: (p, y[:50]), "true class of each of the 100 rows"),
+        (lambda p, y: (p, y + 0.5), "whole numbers from 0 to 1, or from 1 to 2"),
+        (lambda p, y: (p, y * 9), "whole numbers from 0 to 1"),
+        (lambda p, y: (p[:3], y[:3]), "At least 5 rows"),
+        (lambda p, y: (p[..., None], y), "must have shape (N, C)"),
+    ],
+)
+def test_other_numbers_are_refused_with_the_rule(change, said):
+    p, classes = drawn(0, c=2)
+    with pytest.raises(ValueError, match=r"must|At least") as refusal:
+        npt.Table.classes(*change(p, classes))
+    assert said in str(refusal.value)
+
+
+def test_probabilities_without_classes_say_what_is_missing(tmp_path):
+    np.savez(tmp_path / "t.npz", model_probabilities=drawn(0)[0])
+    with pytest.raises(ValueError, match="missing: label"):
+        npt.read(tmp_path / "t.npz")
+
+
+def test_classes_beside_draws_are_told_to_be_unread():
+    one = slots(0)
+    given = {"theta": one[:, :1], "x": one[:, :2], "theta_q": one[:, 1:, None]}
+    notes = Upload.of(given | {"labels": np.zeros(60)}).notes
+    assert "label: left unread, since they belong to probabilities of classes." in notes
+
+
+def test_a_diagnosis_names_the_test_of_probabilities():
+    with pytest.raises(ValueError, match=r"npt.reliability\(table\)"):
+        npt.diagnose(npt.Table.classes(*drawn(0)), progress=False)
+
+
+def test_an_answer_says_what_is_off_and_no_more(tmp_path):
+    p, classes = drawn(1, n=400)
+    names = ["first", "second <b>", "third"]
+    store = Store(tmp_path)
+    wrong = npt.Table.classes(sharpened(p, 2), classes, names=names)
+    result = npt.reliability(wrong, store=store, progress=False)
+    assert result.verdict == "problem found"
+    assert "over-confident" in result.sentences[1] or "stated with" in result.sentences[1]
+    numbers = json.loads(result.to_json())
+    assert {row["class"] for row in numbers["events"]} == {*names, "the most probable class"}
+    shares = next(e for e in numbers["shares"] if e["class"] == "first")["groups"]
+    assert sum(group["rows"] for group in shares) == 400
+    assert "second <b>" not in result.document().replace('"second \\u003cb>"', "")
+    right = npt.reliability(npt.Table.classes(p, classes), store=store, progress=False)
+    assert right.verdict == "no problem found"
+    assert "That does not show that they are right" in right.sentences[1]
+
+
+def test_a_discrete_parameter_is_tested_by_its_shares(tmp_path):
+    one = slots(1, n=200, k=40)
+    x = np.arange(200.0)[:, None]
+    noise = np.random.default_rng(0).standard_normal((200, 41))
+    both = np.stack([one, noise], axis=-1)
+    table = npt.Table(both[:, 0], x, both[:, 1:], names=["m", "mass"])
+    assert discrete_parameters(table.upload) == (0,)
+    result = npt.reliability(table, store=Store(tmp_path), progress=False)
+    assert result.verdict == "no problem found"
+    with pytest.raises(ValueError, match="discrete parameters m"):
+        npt.reliability(table, "mass", progress=False)
+
+
+def test_the_command_line_prints_and_writes_it(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "cache"))
+    p, classes = drawn(1, n=400)
+    path = npt.Table.classes(sharpened(p, 2), classes).save(tmp_path / "t.npz")
+    report, figure = tmp_path / "r.html", tmp_path / "f.svg"
+    options = ["--report", str(report), "--figure", f"reliability={figure}"]
+    assert main(["diagnose", str(path), *options]) == 0
+    assert "Problem found" in capsys.readouterr().out
+    assert "Reliability" in report.read_text()
+    assert figure.read_text().startswith("<svg")
+    assert main(["diagnose", str(path), "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["verdict"] == "problem found"
+
+
+def test_the_page_shows_probabilities_and_refuses_none(tmp_path, monkeypatch):
+    monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "cache"))
+    services.clear()
+    p, classes = drawn(1, n=300)
+    path = npt.Table.classes(sharpened(p, 2), classes, names=["a", "b", "c"]).save(
+        tmp_path / "t.npz"
+    )
+    with nothing_worked_out(tmp_path / "example"):
+        at = AppTest.from_file(str(ROOT / "pages/diagnose/page.py"), default_timeout=60).run()
+        at.file_uploader[0].upload("t.npz", path.read_bytes()).run()
+        assert not at.exception
+        assert any("300 rows with probabilities of 3 classes" in one.value for one in at.caption)
+    study = reliability_study(npt.read(path).upload, None, 0)
+    npt.reliability(path, store=services().store, progress=False)
+    assert study.done(services().store)
+    at.run()
+    assert not at.exception
+    assert "Problem found" in [one.value for one in at.subheader]
+    services.clear()
+
+
+def test_the_page_has_a_row_for_a_discrete_parameter(tmp_path):
+    one = slots(1, n=60, k=12)
+    both = np.stack([one, np.random.default_rng(0).standard_normal(one.shape)], axis=-1)
+    x = np.random.default_rng(1).standard_normal((60, 2))
+    table = npt.Table(both[:, 0], x, both[:, 1:], names=["m*", "mass"])
+    with nothing_worked_out(tmp_path / "example"):
+        npt.reliability(table, store=services().store, progress=False)
+        at = AppTest.from_file(str(ROOT / "pages/diagnose/page.py"), default_timeout=60)
+        at.session_state["discrete-0"] = True
+        at.run().file_uploader[0].upload(
+            "t.npz", table.save(tmp_path / "t.npz").read_bytes()
+        ).run()
+    assert not at.exception
+    assert any("m\\* takes few values" in one.label for one in at.expander)
+    assert any("the stated probabilities" in one.value for one in at.markdown)

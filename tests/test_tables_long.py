@@ -1,0 +1,167 @@
+"""Long tables of any naming, melted ones, and columns of which a user says what they are."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import validation_core as npt
+from tests.files import K, N, csv, parquet_file, refusal, table
+from validation_core import tables
+from validation_core.tables import UnknownArrays
+from validation_core.tables.long_layout import find_layout, guess_columns
+from validation_core.types import TwoSamples
+
+
+def frame(sim="event", draw="sample", true="{}_true", k=K):
+    """A row for each draw, the true values in columns beside it, y1 and y2 the data."""
+    arrays = table(k=k, m=2)
+    rows = np.repeat(np.arange(N), k)
+    columns = {sim: rows, draw: np.tile(np.arange(k), N)}
+    for j, name in enumerate(("mass", "spin")):
+        columns[name] = arrays["theta_q"][..., j].reshape(-1)
+        columns[true.format(name)] = arrays["theta"][rows, j]
+    return pd.DataFrame(columns | {f"y{j + 1}": arrays["x"][rows, j] for j in range(2)})
+
+
+def written(data):
+    return {"csv": data.to_csv().encode(), "parquet": _parquet(data)}
+
+
+def _parquet(data):
+    file = io.BytesIO()
+    data.to_parquet(file)
+    return file.getvalue()
+
+
+def check(upload):
+    arrays = table(m=2)
+    assert upload.names == ("mass", "spin")
+    assert upload.x_names == ("y1", "y2")
+    for name, array in upload.arrays().items():
+        np.testing.assert_allclose(array, arrays[name], rtol=1e-5)
+
+
+@pytest.mark.parametrize("true", ["{}_true", "true_{}", "{}.truth", "injected_{}"])
+@pytest.mark.parametrize(
+    ("sim", "draw"),
+    [
+        ("dataset", "sample"),
+        ("sim_id", ".draw"),
+        ("event", "draw_id"),
+        ("Simulation", "iteration"),
+    ],
+)
+def test_columns_are_known_by_the_names_that_others_give_them(sim, draw, true):
+    data = frame(sim, draw, true)
+    upload = tables.read(written(data)["csv"])
+    check(upload)
+    (note,) = [note for note in upload.notes if note.startswith("Read as a long table")]
+    assert f"simulations by {sim}, draws by {draw}" in note
+    assert "x is y1 and y2 (the same in each simulation)" in note
+    check(npt.read(data.sample(frac=1, random_state=0)).upload)
+
+
+def test_chains_and_iterations_number_the_draws_together():
+    data = frame()
+    data["chain"], data["iteration"] = data.pop("sample") % 2, np.arange(len(data)) % K // 2
+    mixed = data.sample(frac=1, random_state=1)
+    for content in written(mixed).values():
+        upload = tables.read(content)
+        assert (upload.n, upload.k) == (N, K)
+        q = table(m=2)["theta_q"]
+        np.testing.assert_allclose(upload.data.q, np.concatenate([q[:, ::2], q[:, 1::2]], 1),
+                                   rtol=1e-5)  # fmt: skip
+
+
+def test_rows_of_true_values_may_be_marked_by_a_column():
+    arrays = table(m=2)
+    rows = np.concatenate([arrays["theta"][:, None], arrays["theta_q"]], axis=1)
+    marks = [True, *[False] * K] * N
+    data = pd.DataFrame({"sim": np.repeat(np.arange(N), K + 1), "is_truth": marks})
+    data["draw"] = np.tile(np.arange(K + 1), N)
+    data["mass"], data["spin"] = rows.reshape(-1, 2).T
+    data["x_1"], data["x_2"] = np.repeat(arrays["x"], K + 1, axis=0).T
+    for content in written(data).values():
+        np.testing.assert_allclose(tables.read(content).data.theta, arrays["theta"], rtol=1e-5)
+
+
+def test_unequal_draws_are_cut_to_the_shortest_and_said():
+    data = frame()
+    short = data.drop(data.index[(data["event"] == 3) & (data["sample"] >= 5)])
+    for content in written(short).values():
+        upload = tables.read(content)
+        assert upload.k == 5
+        assert f"Simulations have 5 to {K} draws: all were cut to their first 5." in upload.notes
+        np.testing.assert_allclose(upload.data.q, table(m=2)["theta_q"][:, :5], rtol=1e-5)
+
+
+def test_simulations_may_be_named_by_words():
+    data = frame()
+    data["event"] = [f"GW{i:03d}" for i in data["event"]]
+    for content in written(data).values():
+        check(tables.read(content))
+
+
+@pytest.mark.parametrize("names", [("variable", "value"), ("parameter", ".value")])
+def test_a_melted_table_is_read(names):
+    variable, value = names
+    data = frame().melt(["event", "sample", "mass_true", "spin_true", "y1", "y2"],
+                        ["mass", "spin"], variable, value)  # fmt: skip
+    data["true_value"] = np.where(data[variable] == "mass", data.mass_true, data.spin_true)
+    data = data.drop(columns=["mass_true", "spin_true"])
+    for content in written(data).values():
+        check(tables.read(content))
+    check(npt.read(data).upload)
+    doubled = pd.concat([data, data[:1]])
+    assert "must have one row; got some twice" in refusal(_parquet(doubled))
+
+
+def test_a_column_called_sample_that_holds_words_stays_two_samples():
+    data = {"sample": ["p", "q"] * 70, "dataset": np.arange(140) // 2, "a": np.arange(140.0)}
+    for content in (csv(data), parquet_file(data)):
+        assert isinstance(tables.read(content).data, TwoSamples)
+
+
+def test_columns_of_unknown_names_are_asked_about_and_read_as_the_user_says():
+    data = frame("which", "number", "{}_0").rename(columns={"mass": "m", "spin": "s"})
+    said = {"sim": "which", "draw": "number", "theta": ["mass_0", "spin_0"],
+            "theta_q": "m+s", "x": "y*"}  # fmt: skip
+    for content in written(data).values():
+        with pytest.raises(UnknownArrays, match="sim=NAME,draw=NAME,theta=NAME") as caught:
+            tables.read(content, name="run")
+        assert caught.value.columns
+        assert caught.value.shapes["m"] == (N * K,)
+        upload = tables.read(content, arrays=said)
+        assert upload.names == ("m", "s")
+        np.testing.assert_allclose(upload.data.theta, table(m=2)["theta"], rtol=1e-5)
+    with pytest.raises(ValueError, match="got nobody, and the file has the columns"):
+        tables.read(content, arrays=said | {"x": "nobody"})
+
+
+def test_a_layout_is_found_by_names_alone():
+    assert find_layout(["a", "b", "c"]) is None
+    assert find_layout(["sim", "draw", "a"]) is None
+    usual = find_layout(["sim", "draw", "theta_a", "x_1", "log_q"])
+    assert usual.in_rows
+    assert (usual.theta, usual.x, usual.logs) == (("theta_a",), ("x_1",), ("log_q",))
+    paired = find_layout(["dataset", "k", "theta_1", "theta_q_1", "x"])
+    assert (paired.theta, paired.theta_q, paired.x) == (("theta_1",), ("theta_q_1",), ("x",))
+    numbered = find_layout(["sim", "draw", "theta_1", "theta_true_1", "x_1"])
+    assert (numbered.theta, numbered.theta_q) == (("theta_true_1",), ("theta_1",))
+    drawn = find_layout(["sim", "draw", "mass", "mass_sample", "y"])
+    assert (drawn.theta, drawn.theta_q, drawn.x) == (("mass",), ("mass_sample",), None)
+    assert guess_columns(["event", "number", "theta_a", "b"])["theta"] == ("theta_a",)
+
+
+def test_a_table_of_the_ranks_of_sbc_is_no_long_table(shared):
+    numbers = pd.read_csv(shared / "cases/sbc_package_stats.csv").columns
+    assert find_layout([name for name in numbers if name != "variable"], ["variable"]) is None
+
+
+def test_a_table_that_pandas_wrote_is_read_as_it_is(shared):
+    upload = tables.read(shared / "cases/pandas_long.csv")
+    assert (upload.n, upload.k, upload.names) == (80, 30, ("mass", "spin"))
+    assert upload.x_names == ("y1", "y2")
+    assert npt.diagnose(npt.Table.of(upload), questions=()).verdict == "problem found"

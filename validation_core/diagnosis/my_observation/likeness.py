@@ -1,0 +1,80 @@
+"""How an observation ranks among simulations, and the warning where it is unlike them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from validation_core.relabelling.claims import x_column_name
+from validation_core.rng import stream
+from validation_core.statistics.strangeness import FEWEST, Strangeness, strangeness
+from validation_core.tables import TableUpload, Upload
+from validation_core.text import first_text, list_text, said_equals
+from validation_core.types import Array
+
+FAR = 0.01
+"""p at which an observation is called unlike the simulations where nobody chose a level."""
+_ROWS, _NUMBERS = 2000, 20_000_000  # simulations ranked among, and numbers of theirs, at most
+_NAMED = 3  # coordinates in a sentence
+_OUT = 0.05  # share of simulations as far out in any coordinate, to name one
+_ranked: WeakKeyDictionary[Upload, Strangeness] = WeakKeyDictionary()
+
+
+def rank_among(
+    x: Array, x_o: Array, seed: int, summaries: tuple[Array, Array] | None = None
+) -> Strangeness:
+    """Rank observations (J, M) among simulations x (n, M), at most 2,000 taken at random."""
+    rng = stream(seed, "observation", "strangeness")
+    most = max(FEWEST, min(_ROWS, _NUMBERS // max(1, x.shape[1])))
+    if len(x) > most:
+        rows = np.sort(rng.permutation(len(x))[:most])
+        x = x[rows]
+        summaries = summaries and (summaries[0][rows], summaries[1])
+    return strangeness(x, x_o, rng, summaries=summaries)
+
+
+def own_rank(upload: Upload) -> Strangeness | None:
+    """The rank of a table's own observation; None without one, or with too few simulations."""
+    if upload.observed is None or not isinstance(upload, TableUpload) or upload.n < FEWEST:
+        return None
+    if upload not in _ranked:
+        _ranked[upload] = rank_among(upload.data.x, upload.observed[0][None], 0)
+    return _ranked[upload]
+
+
+def unlike_text(ranked: Strangeness, x_names: Sequence[str]) -> str:
+    """The warning of an observation that the simulator would hardly make."""
+    p, where = said_equals(float(ranked.pvalue[0])), farthest_text(ranked, 0, x_names)
+    return (
+        f"Your observation is unlike the simulations: {as_strange_text(ranked, 0)} as strange "
+        f"(p {p}){where}. This diagnosis says nothing about q there."
+    )
+
+
+def as_strange_text(ranked: Strangeness, at: int) -> str:
+    """`none of 1,000 simulations is`, `1 of 1,000 simulations is`, `12 of 1,000 ... are`."""
+    count = ranked.as_strange[at]
+    number = f"{count:,}" if count else "none"
+    return f"{number} of {ranked.n:,} simulations {'is' if count < 2 else 'are'}"
+
+
+def farthest_text(ranked: Strangeness, at: int, x_names: Sequence[str]) -> str:
+    """Which coordinates are farther out than those of simulations; empty where none is.
+
+    Given the others, a coordinate seems off where only another one is: so beside the farthest
+    those alone are named that are far out by themselves.
+    """
+    order = np.argsort(-outlyingness(ranked, at), kind="stable")
+    if not len(order) or ranked.coordinates[at, order[0]] > _OUT:
+        return ""
+    out = [order[0], *(each for each in order[1:] if ranked.alone[at, each] <= _OUT)]
+    named = [x_column_name(int(each), x_names) for each in out]
+    if len(named) > _NAMED:
+        return f", farthest in {first_text(named, _NAMED)}"
+    return f", farthest in {list_text(named)}"
+
+
+def outlyingness(ranked: Strangeness, at: int) -> Array:
+    return np.maximum(np.abs(ranked.deviations[at]), np.abs(ranked.residuals[at]))

@@ -1,0 +1,173 @@
+"""Sentences about mending."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from validation_core.diagnosis.questions.base import Names, Rows
+from validation_core.mending import Mended
+from validation_core.mending.ranks import LEVEL
+from validation_core.relabelling.claims import parameter_name, x_column_name
+from validation_core.text import (
+    capitalise,
+    equals,
+    interval_text,
+    list_text,
+    share_interval_text,
+    share_text,
+)
+from validation_core.types import Interval
+
+_LEFT = 0.05  # p up to which what is left wrong is worth a sentence
+_RUN = 3  # neighbouring columns from which on only the first and the last are named
+
+
+def mend_sentences(result: Mended, names: Names, *, found: bool) -> tuple[str, ...]:
+    """What weights regain, or that none are offered; then what is left and other mends.
+
+    Args:
+        result: of the mend.
+        names: of the parameters and of the columns of x.
+        found: whether the verdict finds q wrong: without it nothing is claimed of q here.
+    """
+    return (*_weights(result, found=found), _ranks(result), *_intervals(result, names),
+            *(_unused(result, names) if found else ()))  # fmt: skip
+
+
+def nats_text(nats: Interval) -> str:
+    """Nats with their interval: `0.66 nats [0.59, 0.74]`."""
+    estimate, _, ends = interval_text(nats, ".3f").partition(" ")
+    return f"{estimate} nats {ends}"
+
+
+def _weights(result: Mended, *, found: bool) -> Iterator[str]:
+    if not result.offered:
+        yield (
+            f"No mend is offered: weights learned for q's draws regain {nats_text(result.gain)} "
+            "on rows that they were not learned from, no more than none."
+        )
+        return
+    yield (
+        f"Weights for q's draws regain {nats_text(result.gain)} on rows that they were not "
+        f"learned from. There the verdict's p is {_p(result.before)} for q as it is and "
+        f"{_p(result.after)} with the weights."
+    )
+    if result.after <= _LEFT:
+        yield "The weighted draws are nearer to the true posterior, and not yet right."
+    if found:
+        yield (
+            f"So q is at least {result.gain.low:.2g} nats from the true posterior (KL(p‖q), "
+            "lower end of a 95% interval)."
+        )
+    left = f"{share_text(result.effective)} of q's draws are effective once weighed (median)."
+    if result.outside > result.outside_expected:
+        left += (
+            f" {capitalise(share_text(result.outside))} of the true values lie beyond all of "
+            f"q's draws in some parameter (at most {share_text(result.outside_expected)} if q "
+            "were correct): no weight mends those."
+        )
+    yield left
+
+
+def _p(pvalue: float) -> str:
+    return equals(pvalue).removeprefix("= ")
+
+
+def _ranks(result: Mended) -> str:
+    helps = result.by_ranks.low > 0
+    text = f"recalibrating each parameter's ranks regains {nats_text(result.by_ranks)}"
+    if not helps:
+        return f"{capitalise(text)}: nothing to gain there."
+    return f"{capitalise(text)}, with the dependence between parameters left as it is."
+
+
+def _intervals(result: Mended, names: Names) -> Iterator[str]:
+    off = [(j, each) for j, each in enumerate(result.intervals) if not each.right]
+    if not off:
+        yield (
+            f"q's {LEVEL:.0%} intervals hold as many true values as they should, as far as "
+            f"{result.rows:,} rows tell: they need no mend."
+        )
+        return
+    worst, each = max(off, key=lambda one: abs(one[1].coverage.estimate - LEVEL))
+    name = parameter_name(names.theta, worst)
+    mend = (
+        f"q's {share_text(each.needed)} interval holds {LEVEL:.0%} (split conformal, on average "
+        "over x)"
+        if each.needed < 1
+        else f"too many lie beyond all of q's draws for any interval to hold {LEVEL:.0%}"
+    )
+    yield (
+        f"q's {LEVEL:.0%} interval of {name} holds {share_interval_text(each.coverage)} of the "
+        f"true values: {mend}."
+    )
+
+
+def _unused(result: Mended, names: Names) -> Iterator[str]:
+    if not result.unused:
+        return
+    worst = max(each.pvalue for each in result.unused)
+    columns = _columns([each.column for each in result.unused], names.x)
+    one = len(result.unused) == 1
+    yield (
+        f"q does not use {columns}: true values follow {'it' if one else 'them'} and q's draws "
+        f"do not (p {equals(worst)}, by slopes beside the other columns). Check that "
+        f"{'it reaches' if one else 'they reach'} the network."
+    )
+
+
+def _columns(columns: Sequence[int], names: Sequence[str]) -> str:
+    """Columns by name: `week5 to week8 and dose`."""
+    runs: list[list[int]] = []
+    for column in columns:
+        if runs and column == runs[-1][-1] + 1:
+            runs[-1].append(column)
+        else:
+            runs.append([column])
+    words = []
+    for run in runs:
+        each = [x_column_name(column, names) for column in run]
+        words += [f"{each[0]} to {each[-1]}"] if len(run) >= _RUN else each
+    return list_text(words)
+
+
+def mend_rows(result: Mended, names: Names) -> Rows:
+    """The mends with their nats, then each parameter's interval."""
+    found: Rows = [
+        {
+            "mend": title,
+            "nats, or share": nats.estimate,
+            "95% low": nats.low,
+            "95% high": nats.high,
+            "level to take": "",
+        }
+        for title, nats in (("weights", result.gain), ("ranks", result.by_ranks))
+    ]
+    for j, each in enumerate(result.intervals):
+        found.append(
+            {
+                "mend": f"{LEVEL:.0%} interval of {parameter_name(names.theta, j)}: coverage",
+                "nats, or share": each.coverage.estimate,
+                "95% low": each.coverage.low,
+                "95% high": each.coverage.high,
+                "level to take": each.needed,
+            }
+        )
+    return found
+
+
+def basis_text(result: Mended) -> str:
+    """How it was got."""
+    return (
+        f"{result.rows:,} rows, {result.draws:,} draws at each: trees and a network see "
+        "each draw among the others at its x, learned on three fifths of the rows, tempered on "
+        "one, judged on one, five times over. The p-values are of relabelling within x on each "
+        "judged fifth, by Bonferroni over the five; with weights, slots are picked by weight "
+        "first, which keeps the test exact. "
+        + (
+            "Which inputs q ignores rests on slopes of ranks."
+            if result.unused is not None
+            else "Which inputs q ignores was not asked: x has too many columns for so few rows, "
+            "or some are sums of others."
+        )
+    )

@@ -1,0 +1,290 @@
+"""Are stated probabilities right: of classes, or of the values of a discrete parameter.
+
+A table of probabilities p(class | x) with the true classes is tested as it is. Of a parameter with
+few values q's draws state shares; there the test is exact since the true value is any of a row's
+slots if q is right (`statistics.reliability.pooled_shares`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+
+from validation_core.diagnosis.tasks import load_upload
+from validation_core.relabelling.claims import parameter_name
+from validation_core.rng import stream
+from validation_core.statistics.reliability import (
+    BrierSplit,
+    Labels,
+    brier_split,
+    events_of,
+    pooled_shares,
+    reliability_checks,
+    reliability_curve,
+)
+from validation_core.study import Report, Study
+from validation_core.tables import ProbabilitiesUpload, TableUpload, Upload
+from validation_core.text import equals, level_text
+from validation_core.types import Array
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+MOST_VALUES = 20
+"""Values of a parameter up to which it counts as discrete."""
+TABLES = 999
+"""Tables of classes that are drawn from the stated probabilities."""
+_GRID = np.linspace(0, 1, 101)
+_BINS = 10
+_OFTEN_MISSED = 3.3  # sds of a mean: about 80% power under the correction for all checks
+_LOOKED = 1000  # rows that a column is recognised by
+
+
+class EventReliability(NamedTuple):
+    """How often one event happens beside the probabilities that are stated of it."""
+
+    event: int
+    """The class; -1: that the most probable class is the true one."""
+    said: float
+    """Mean stated probability."""
+    happened: float
+    """Share of rows in which it happened."""
+    share: float
+    """z of the mean: above 0 where it happened more often than stated."""
+    confidence: float
+    """z of the slope: below 0 where high probabilities happen too rarely, low ones too often."""
+    p_share: float
+    """Adjusted p that the mean is right;"""
+    p_confidence: float
+    """that the slope is;"""
+    p_curve: float
+    """that the whole curve is."""
+    brier: BrierSplit
+    by_chance: float
+    """Mean of the Brier score's reliability part if the probabilities are right."""
+    curve: Array
+    """(3, 101) the curve by isotonic regression, and the band of right ones, over 0 to 1."""
+    groups: Array
+    """(B, 4) rows in groups by stated probability: its mean, the share that happened, the number
+    of rows, and the largest stated one."""
+
+    @property
+    def pvalue(self) -> float:
+        """The smallest adjusted p of its checks."""
+        return min(self.p_share, self.p_confidence, self.p_curve)
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """The test of all stated probabilities, and what is off of each event."""
+
+    n: int
+    classes: int
+    pvalue: float
+    """Exact, of everything together."""
+    p_surprise: float
+    """Adjusted p that true classes are as surprising as the probabilities say."""
+    events: tuple[EventReliability, ...]
+    values: tuple[float, ...] = ()
+    """Values of a discrete parameter; none of classes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReliabilityStudy(Study[Reliability], spec="reliability"):
+    """The reliability of the stated probabilities of an upload."""
+
+    gpu: ClassVar[bool] = False
+    digest: str
+    parameter: int | None = None
+    """The discrete parameter of a table; None for a table of probabilities."""
+    seed: int = 0
+
+    @property
+    def label(self) -> str:
+        return "Reliability of stated probabilities"
+
+    def compute(self, store: Store, report: Report) -> Reliability:
+        upload, rng = load_upload(store, self.digest), stream(self.seed, "reliability")
+        p, classes, values = _stated(upload, self.parameter)
+        checks = reliability_checks(p, classes, rng, TABLES)
+        report(0.5, {})
+        by_check = dict(zip(checks.of, range(len(checks.of)), strict=True))
+        events = events_of(p)
+        found = []
+        hits = events.happened(classes, p.argmax(axis=1))
+        for at, (which, hit) in enumerate(zip(events.of, hits, strict=True)):
+            stated, true = events.p[:, at], hit.astype(np.float64)
+            curve = reliability_curve(stated, true, _GRID, rng)
+            share, slope, whole = (by_check[c, at] for c in ("share", "confidence", "curve"))
+            found.append(
+                EventReliability(
+                    which,
+                    float(stated.mean()),
+                    float(true.mean()),
+                    float(checks.z[share]),
+                    float(checks.z[slope]),
+                    float(checks.adjusted[share]),
+                    float(checks.adjusted[slope]),
+                    float(checks.adjusted[whole]),
+                    brier_split(stated, true),
+                    curve.by_chance,
+                    np.stack([curve.happens, curve.low, curve.high]),
+                    _groups(stated, true),
+                )
+            )
+        return Reliability(
+            len(p),
+            p.shape[1],
+            checks.pvalue,
+            float(checks.adjusted[-1]),
+            tuple(found),
+            tuple(float(value) for value in values),
+        )
+
+
+def _groups(stated: Array, hit: Array) -> Array:
+    """Rows in groups (B, 4) of about equal number by stated probability, equal ones together."""
+    edges = np.unique(np.quantile(stated, np.linspace(0, 1, _BINS + 1)[1:-1]))
+    place = np.searchsorted(edges, stated, side="left")
+    return np.array([
+        (stated[here].mean(), hit[here].mean(), here.sum(), stated[here].max())
+        for group in np.unique(place)
+        for here in [place == group]
+    ])  # fmt: skip
+
+
+def _stated(upload: Upload, parameter: int | None) -> tuple[Array, Labels, Array]:
+    """Probabilities (N, C), true classes (N,), and the values of a discrete parameter."""
+    if isinstance(upload, ProbabilitiesUpload):
+        return upload.data.p, upload.data.classes, np.zeros(0)
+    assert isinstance(upload, TableUpload)
+    assert parameter is not None
+    data = upload.data
+    return pooled_shares(data.theta[:, parameter], data.q[..., parameter])
+
+
+def discrete_parameters(upload: Upload) -> tuple[int, ...]:
+    """Parameters of a table whose true values and draws are few whole numbers."""
+    if not isinstance(upload, TableUpload) or upload.groups is not None:
+        return ()
+    data = upload.data
+    some = slice(None, None, max(1, len(data) // _LOOKED))
+    out = []
+    for j in range(data.theta.shape[1]):
+        first = np.unique(data.q[some, :, j])
+        if len(first) > MOST_VALUES or (first != np.floor(first)).any():
+            continue
+        whole = np.unique(np.append(np.unique(data.q[..., j]), data.theta[:, j]))
+        if 2 <= len(whole) <= MOST_VALUES and (whole == np.floor(whole)).all():
+            out.append(j)
+    return tuple(out)
+
+
+def reliability_study(upload: Upload, parameter: str | None, seed: int) -> ReliabilityStudy:
+    """The study of an upload's stated probabilities.
+
+    Args:
+        upload: probabilities of classes, or a table with a discrete parameter.
+        parameter: its name; None where there is but one.
+        seed: of the drawn classes.
+
+    Raises:
+        ValueError: where there is no such parameter, or nothing that states probabilities.
+    """
+    if isinstance(upload, ProbabilitiesUpload):
+        return ReliabilityStudy(digest=upload.digest, seed=seed)
+    found = discrete_parameters(upload)
+    names = [parameter_name(upload.names, j) for j in found]
+    if parameter is None and len(found) == 1:
+        return ReliabilityStudy(digest=upload.digest, parameter=found[0], seed=seed)
+    if parameter not in names:
+        raise ValueError(
+            f"Stated probabilities are probabilities (N, C) with label (N,), or q's shares of a "
+            f"parameter with 2 to {MOST_VALUES} whole numbers; got "
+            f"{'none named' if parameter is None else repr(parameter)} and the discrete "
+            f"parameters {', '.join(names) or 'none'}. Name one of these, or bring probabilities."
+        )
+    return ReliabilityStudy(
+        digest=upload.digest, parameter=found[names.index(parameter)], seed=seed
+    )
+
+
+def class_names(found: Reliability, names: Sequence[str]) -> list[str]:
+    """Names of the classes: a user's, or the values of a discrete parameter."""
+    if found.values:
+        return [f"{value:g}" for value in found.values]
+    return [names[c] if c < len(names) else f"class_{c + 1}" for c in range(found.classes)]
+
+
+def event_name(one: EventReliability, classes: Sequence[str]) -> str:
+    """The name of an event: that of its class."""
+    return "the most probable class" if one.event < 0 else classes[one.event]
+
+
+def clearest_first(events: Sequence[EventReliability]) -> list[EventReliability]:
+    """Events by their p-values, among equal ones by how far off they are."""
+    return sorted(events, key=lambda one: (one.pvalue, -max(abs(one.share), abs(one.confidence))))
+
+
+def reliability_sentences(
+    found: Reliability, names: Sequence[str], alpha: float
+) -> tuple[str, ...]:
+    """How sure the verdict is, what is off most clearly, and the Brier score of it."""
+    classes = class_names(found, names)
+    wrong = found.pvalue <= alpha
+    worst = clearest_first(found.events)[0]
+    first = (
+        f"At level {level_text(alpha)} the stated probabilities are wrong (p "
+        f"{equals(found.pvalue)}, exact over {found.n:,} rows)."
+        if wrong
+        else f"Classes drawn from the stated probabilities often differ from them as much as the "
+        f"true ones do (p {equals(found.pvalue)}, {found.n:,} rows)."
+    )
+    said = [first]
+    if wrong:
+        said.append(_off(found, worst, event_name(worst, classes), alpha))
+    else:
+        said.append(_missed(found))
+    split = worst.brier
+    name = event_name(worst, classes)
+    said.append(
+        f"Brier score of {name}: {split.score:.4f} = {split.reliability:.4f} for unreliable "
+        f"probabilities ({worst.by_chance:.4f} of it by chance alone) − {split.resolution:.4f} "
+        f"for telling rows apart + {split.uncertainty:.4f} for chance itself."
+    )
+    return tuple(said)
+
+
+def _off(found: Reliability, one: EventReliability, name: str, alpha: float) -> str:
+    """What is off of the clearest event, as far as it is claimed."""
+    if one.p_share <= min(alpha, one.p_confidence):
+        return (
+            f"{name}: stated with {one.said:.1%} on average, and true in {one.happened:.1%} of "
+            f"rows."
+        )
+    if one.p_confidence <= alpha:
+        high, low = one.groups[-1], one.groups[0]
+        how = "over-confident" if one.confidence < 0 else "under-confident"
+        return (
+            f"{name}: q is {how}. Of the {high[2]:.0f} rows with the highest probabilities, "
+            f"{high[0]:.1%} on average, it is true in {high[1]:.1%}; of the {low[2]:.0f} with the "
+            f"lowest, {low[0]:.1%}, in {low[1]:.1%}."
+        )
+    if one.p_curve <= alpha:
+        return f"{name}: some probabilities are too high, others too low; see its curve."
+    return (
+        "Single classes are not told to be off; true classes are stated with other probabilities "
+        "than they should be."
+    )
+
+
+def _missed(found: Reliability) -> str:
+    """Which error would often be missed, of the event that varies most."""
+    widest = max(one.said * (1 - one.said) for one in found.events)
+    return (
+        f"That does not show that they are right: a mean probability off by less than about "
+        f"{_OFTEN_MISSED * np.sqrt(widest / found.n):.1%} would often be missed."
+    )

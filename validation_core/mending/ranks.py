@@ -1,0 +1,98 @@
+"""Mending each parameter by itself: its ranks made uniform, and its intervals made to cover."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from validation_core import statistics
+from validation_core.mending.reweighting import Split, temperature
+from validation_core.statistics.ranks import midranks
+from validation_core.statistics.slots import multiclass_contributions
+from validation_core.types import Float, Interval, PosteriorTable
+
+LEVEL = 0.9
+"""Of the intervals that are calibrated."""
+_BINS = 10
+_PULL = 2.0  # rows' worth of "uniform" in each tenth
+_NUMBERS = 20_000_000  # of slots times parameters that are ranked
+
+
+@dataclass(frozen=True)
+class CalibratedInterval:
+    """The central interval of one parameter, at the level that covers as it should."""
+
+    coverage: Interval
+    """Share of true values in q's 90% interval, exact over all parameters together."""
+    needed: float
+    """Level of q's interval that covers 90%, by split conformal; 1 where not even all draws do."""
+
+    @property
+    def right(self) -> bool:
+        """Whether q's interval covers as it should, as far as these rows tell."""
+        return self.coverage.low <= LEVEL <= self.coverage.high
+
+
+def slot_ranks(table: PosteriorTable, most: int) -> Float:
+    """Mid-ranks (N, S, D) in (0, 1) of the truth, the first, and of draws among one another.
+
+    Of large tables fewer draws are ranked, chosen without reading them.
+    """
+    n, k, d = table.q.shape
+    most = max(1, min(k, most, _NUMBERS // (n * d) - 1))
+    slots = np.concatenate([table.theta[:, None], table.q[:, :most]], axis=1)
+    u = (midranks(np.moveaxis(slots, 1, 2)) - 0.5) / (most + 1)
+    return np.asarray(np.moveaxis(u, 2, 1), np.float64)
+
+
+def rank_gain(u: Float, splits: Sequence[Split]) -> Float:
+    """What recalibrating each parameter's ranks regains (N,) in nats, on rows that judge.
+
+    q's density times the density of the truths' ranks: the map that makes each parameter's ranks
+    uniform, with the dependence between parameters left as it is.
+
+    Args:
+        u: ranks (N, S, D) of the slots, the truth's first.
+        splits: rows that learn, temper and judge.
+    """
+    n, slots, d = u.shape
+    at = np.minimum((u * _BINS).astype(np.int64), _BINS - 1)
+    gain = np.empty(n)
+    for split in splits:
+        scores = np.zeros((n, slots))
+        for j in range(d):
+            counts = np.bincount(at[split.learn, 0, j], minlength=_BINS) + _PULL
+            scores += np.log(counts / counts.mean())[at[..., j]]
+        scores *= temperature(scores[split.temper])
+        gain[split.judge] = multiclass_contributions(scores[split.judge])[:, 0]
+    return gain
+
+
+def calibrated_intervals(u: Float) -> tuple[CalibratedInterval, ...]:
+    """Each parameter's 90% interval: how it covers, and the level that covers 90%.
+
+    A central interval of level a holds a truth of rank u if |2 u - 1| <= a. The level is the
+    ceil((n + 1) 0.9)-th smallest of these over n rows, at which a new true value is covered with
+    chance 90% or more (split conformal: exact on average over x, not at each).
+    """
+    n, slots, d = u.shape
+    off = np.sort(np.abs(2 * u[:, 0] - 1), axis=0)
+    place = math.ceil((n + 1) * LEVEL)
+    found = []
+    for j in range(d):
+        inside = int((off[:, j] <= LEVEL).sum())
+        low, high = statistics.clopper_pearson(inside, n, 1 - 0.05 / d)
+        needed = float(off[place - 1, j]) if place <= n else 1.0
+        if needed > 1 - 1.5 / slots:  # beyond all draws of the row
+            needed = 1.0
+        found.append(CalibratedInterval(Interval(inside / n, float(low), float(high)), needed))
+    return tuple(found)
+
+
+def outside_share(table: PosteriorTable) -> float:
+    """Share of truths beyond all of q's draws in some parameter: no weight mends those."""
+    beyond = (table.theta < table.q.min(axis=1)) | (table.theta > table.q.max(axis=1))
+    return float(beyond.any(axis=1).mean())

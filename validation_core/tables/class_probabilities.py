@@ -1,0 +1,115 @@
+"""Probabilities of classes and the true class of each row, as users save them: checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.tables.roles import shape_text
+from validation_core.tables.shapes import real_numbers
+from validation_core.types import Array
+
+OF_CLASSES = ("probabilities", "label", "class_names")
+"""Arrays of a table of probabilities."""
+MOST = 100
+"""Classes of one table, at most."""
+_FEWEST = 5  # rows
+_OFF = 1e-2  # by which the probabilities of a row may miss 1: saved with two digits
+_EXACT = 1e-6
+_ROUNDING = 1e-14
+
+
+class _Read(NamedTuple):
+    """Probabilities (N, C) that sum to 1, classes (N,) from 0, and what was changed."""
+
+    p: Array
+    classes: NDArray[np.int64]
+    dropped: dict[str, int]
+    notes: tuple[str, ...]
+
+
+def read_probabilities(arrays: Mapping[str, NDArray[np.generic]]) -> _Read:
+    """Read the probabilities (N, C), or (N,) of the second of two classes, and the true classes.
+
+    Classes are numbered from 0 or from 1, or one-hot (N, C).
+
+    Raises:
+        ValueError: for shapes that do not pair, or numbers that are no probabilities or classes.
+    """
+    p = real_numbers("probabilities", arrays["probabilities"]).astype(np.float64)
+    label = real_numbers("label", arrays["label"]).astype(np.float64)
+    notes: list[str] = []
+    if p.ndim == 1 or p.shape[1:] == (1,):
+        p = np.stack([1 - p.reshape(-1), p.reshape(-1)], axis=1)
+        notes.append("probabilities (N,) were read as those of class 1 of the classes 0 and 1.")
+    if p.ndim != 2 or not 2 <= p.shape[1] <= MOST:
+        raise ValueError(
+            f"probabilities must have shape (N, C) with 2 to {MOST} classes; got "
+            f"{shape_text(p.shape)}. Save one row for each simulation."
+        )
+    n, c = p.shape
+    if label.shape == (n, c) and c > 1 and np.isin(label, (0, 1)).all():
+        if (label.sum(axis=1) != 1).any():
+            raise ValueError(
+                f"label (N, C) must be 1 at one class of each row; got rows with "
+                f"{label.sum(axis=1).min():g} to {label.sum(axis=1).max():g}. Save the number of "
+                f"the true class, (N,)."
+            )
+        label = label.argmax(axis=1).astype(np.float64)
+        notes.append("label (N, C) was read as one-hot: the class at which it is 1.")
+    if label.size != n:
+        raise ValueError(
+            f"label must hold the true class of each of the {n:,} rows of probabilities; got "
+            f"shape {shape_text(label.shape)}. Save it as (N,), numbered from 0."
+        )
+    label = label.reshape(n)
+    keep = np.isfinite(p).all(axis=1) & np.isfinite(label)
+    dropped = {"NaN or infinite values": int((~keep).sum())} if not keep.all() else {}
+    p, label = p[keep], label[keep]
+    if len(p) < _FEWEST:
+        raise ValueError(f"At least {_FEWEST} rows must be finite; got {len(p)}. Save more rows.")
+    classes, told = _numbered(label, c)
+    normalised = _summing_to_one(p, notes)
+    return _Read(normalised, classes, dropped, (*notes, *told))
+
+
+def _summing_to_one(p: Array, notes: list[str]) -> Array:
+    """The probabilities, scaled where rounding made a row's sum miss 1."""
+    total = p.sum(axis=1)
+    off = float(np.abs(total - 1).max())
+    if p.min() < 0 or p.max() > 1 + _OFF or off > _OFF:
+        logits = "apply the softmax first" if p.min() < 0 or p.max() > 1 + _OFF else ""
+        raise ValueError(
+            f"probabilities must be 0 or more and sum to 1 in each row; got {p.min():.4g} to "
+            f"{p.max():.4g} with sums from {total.min():.4g} to {total.max():.4g}. "
+            f"{'These look like logits: ' + logits if logits else 'Save those of all classes'}."
+        )
+    if off < _ROUNDING:  # the same numbers stay the same when they are read again
+        return p
+    if off > _EXACT:
+        notes.append(
+            f"probabilities summed to 1 only within {off:.1g}: each row was divided by its sum."
+        )
+    return np.asarray(p / total[:, None])
+
+
+def _numbered(label: Array, c: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """True classes from 0, and a note where they came numbered from 1.
+
+    Raises:
+        ValueError: for others than whole numbers of classes.
+    """
+    low, high = float(label.min()), float(label.max())
+    if (label != np.floor(label)).any() or low < 0 or high > c or (high == c and low == 0):
+        raise ValueError(
+            f"label must hold whole numbers from 0 to {c - 1}, or from 1 to {c}; got {low:g} to "
+            f"{high:g}. Number the classes as the columns of probabilities."
+        )
+    if high == c:
+        return label.astype(np.int64) - 1, (
+            f"label holds 1 to {c}: class 1 is the first column of probabilities.",
+        )
+    return label.astype(np.int64), ()
