@@ -126,14 +126,14 @@ def find_roles(arrays: Iterable[str], chosen: Mapping[str, str] | None = None) -
         arrays: names of the arrays; of a mapping to arrays or headers, their shapes are looked at.
         chosen: name of an array by the role that the user gives it; absent ones are ignored.
     """
-    arrays = list(arrays)
-    by_role = {role: name for role, name in (chosen or {}).items() if name in arrays}
+    every = list(arrays)
+    by_role = {role: name for role, name in (chosen or {}).items() if name in every}
     present: dict[str, str] = {}
     known = {role: names for role, names in ROLES.items() if role != "x"}
-    for name in arrays:
+    for name in every:
         if name not in by_role.values():
             present.setdefault(name.lower(), name)
-    for role, aliases in (known if says_no_x(chosen, arrays) else ROLES).items():
+    for role, aliases in (known if says_no_x(chosen, every) else ROLES).items():
         names = [present[alias] for alias in aliases if alias in present]
         if names:
             by_role.setdefault(role, names[0])
@@ -141,7 +141,7 @@ def find_roles(arrays: Iterable[str], chosen: Mapping[str, str] | None = None) -
         if is_quantity(lower):
             by_role.setdefault(QUANTITY + name[len(QUANTITY) :], name)
     used = set(by_role.values())
-    unread = [name for name in arrays if name not in used]
+    unread = [name for name in every if name not in used]
     return _Roles(by_role, tuple(_unread_array_notes(unread, arrays, by_role)))
 
 
