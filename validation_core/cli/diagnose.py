@@ -30,7 +30,6 @@ from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.diagnosis.verdict import ENOUGH, read_line
 from validation_core.engine import Task
 from validation_core.methods.base import Method
-from validation_core.report import summaries
 from validation_core.tables import ProbabilitiesUpload, SamplesUpload
 from validation_core.text import equals
 
@@ -166,6 +165,8 @@ def _run(chosen: argparse.Namespace) -> int:
     figures = [path for _, path in chosen.figure]
     if not chosen.shift > 0:
         raise ValueError(f"--shift is a bias above 0 posterior sd; got {chosen.shift:g}. Try 0.5.")
+    from validation_core.report import summaries  # imports the figures
+
     short = [(chosen.markdown, summaries.markdown), (chosen.junit, summaries.junit)]
     others = [chosen.report, chosen.card, chosen.datatree, chosen.json, *figures]
     check_writable(*others, *(path for path, _ in short))
