@@ -149,7 +149,7 @@ def test_axes_without_length_are_read_or_refused():
     assert read > 0
 
 
-@pytest.mark.parametrize("missing", ["theta", "x", "theta_q"])
+@pytest.mark.parametrize("missing", ["theta", "theta_q"])
 def test_a_missing_array_is_named(missing):
     arrays = table()
     del arrays[missing]

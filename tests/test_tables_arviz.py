@@ -42,12 +42,14 @@ DATA = {"y": (("sim", "place"), np.zeros((N, M)))}
 @pytest.mark.parametrize(
     ("groups", "words"),
     [
-        ({"prior_sbc": {"mu": (("chain", "draw"), np.zeros((1, N)))}}, "holds ranks, not draws"),
+        ({"prior_sbc": {"mu": (("chain", "draw"), np.zeros((1, N))),
+                        "nu": (("chain", "draw_"), np.zeros((1, N)))}}, "as many of each"),
         ({"posterior": {"mu": (("chain", "draw"), np.zeros((1, N)))}}, "dimension of simulations"),
         ({"posterior": POSTERIOR, "observed_data": DATA}, "true values that were simulated"),
         ({"posterior": POSTERIOR, "prior_sbc": TRUTH, "observed_data": DATA},
          "true values that were simulated"),
-        ({"posterior": POSTERIOR, "truth": TRUTH}, "data of each simulation"),
+        ({"posterior": POSTERIOR, "truth": TRUTH,
+          "observed_data": {"y": (("place",), np.zeros(N + 1))}}, "data of an ArviZ file"),
         ({"posterior": POSTERIOR | {"tau": (("sim", "draw_"), np.zeros((N, K))),
                                     "nu": (("sims", "draws"), np.zeros((N, K + 1)))},
           "truth": TRUTH, "observed_data": DATA}, "equally many"),
@@ -55,3 +57,8 @@ DATA = {"y": (("sim", "place"), np.zeros((N, M)))}
 )  # fmt: skip
 def test_arviz_files_that_lack_a_part_are_refused(groups, words):
     assert words in refusal(netcdf(groups))
+
+
+def test_an_arviz_file_without_data_is_a_table_without_x():
+    upload = tables.read(netcdf({"posterior": POSTERIOR, "truth": TRUTH}))
+    assert upload.dims == (1, 0)

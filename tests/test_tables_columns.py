@@ -57,7 +57,12 @@ def test_x_may_be_empty_beside_the_draws():
         (lambda columns: columns.update(sim=columns["sim"] + 0.5), "whole numbers"),
         (lambda columns: columns.update(draw=np.full(N * (K + 1), np.nan)), "whole numbers"),
         (lambda columns: columns["x_1"].__setitem__(3, 9.0), "x must be the same"),
-        (lambda columns: [columns.pop(f"x_{i}") for i in (1, 2, 3)], "missing: x"),
+        (
+            lambda columns: columns.update(
+                y=next(iter([columns.pop(f"x_{i}") for i in (1, 2, 3)]))
+            ),
+            "missing: x",
+        ),
         (lambda columns: [columns.pop(f"theta_{i}") for i in (1, 2)], "missing: theta"),
         (lambda columns: columns.update(theta_1=["one"] * (N * (K + 1))), "numbers"),
     ],

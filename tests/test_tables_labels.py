@@ -102,7 +102,7 @@ def test_a_good_file_beside_a_hostile_one_is_read():
 )
 def test_a_page_shows_the_good_table_and_one_line_for_the_other(bad):
     sent = [("good.npz", io.BytesIO(npz(table()))), ("b\ud800\nd" * 99, io.BytesIO(bad))]
-    reading = page_files.read_tables(sent, None, {})
+    reading = page_files.read_tables(sent, page_files.FileAnswers())
     ((label, upload),) = reading.tables
     assert (label, upload.n) == ("good", N)
     (line,) = reading.refusals
@@ -121,7 +121,7 @@ def test_a_page_shows_the_good_table_and_one_line_for_the_other(bad):
     ],
 )
 def test_any_error_becomes_a_refusal_of_one_line(error, monkeypatch):
-    def fails(*_):
+    def fails(*_, **__):
         raise error
 
     monkeypatch.setattr(reading.table, "assemble_upload", fails)

@@ -145,7 +145,8 @@ def test_a_layout_is_found_by_names_alone():
     assert find_layout(["sim", "draw", "a"]) is None
     usual = find_layout(["sim", "draw", "theta_a", "x_1", "log_q"])
     assert usual.in_rows
-    assert (usual.theta, usual.x, usual.logs) == (("theta_a",), ("x_1",), ("log_q",))
+    assert (usual.theta, usual.x) == (("theta_a",), ("x_1",))
+    assert usual.beside == {"log_q": "log_q"}
     paired = find_layout(["dataset", "k", "theta_1", "theta_q_1", "x"])
     assert (paired.theta, paired.theta_q, paired.x) == (("theta_1",), ("theta_q_1",), ("x",))
     numbered = find_layout(["sim", "draw", "theta_1", "theta_true_1", "x_1"])

@@ -47,6 +47,7 @@ from .methods import Uniform as Uniform
 from .methods import WithinX as WithinX
 from .store import Store as Store
 from .tables.source import AmbiguousOrder as AmbiguousOrder
+from .tables.truth_ranks import UnknownMaxRank as UnknownMaxRank
 from .types import PowerCell as PowerCell
 
 __version__: str

@@ -88,6 +88,28 @@ class PosteriorTable:
         return len(self.theta)
 
 
+@dataclass(frozen=True, eq=False)
+class TruthRanks:
+    """Ranks of N true values among q's draws in D parameters, without the draws.
+
+    below (N, D) counts the draws below each true value, of most (N, D) draws; where most is 0,
+    below is a PIT value in [0, 1].
+    """
+
+    below: Array
+    most: Array
+
+    def __len__(self) -> int:
+        return len(self.below)
+
+    def randomised(self, rng: np.random.Generator) -> Array:
+        """Ranks (D, N) in [0, 1], uniform if q is right: a whole rank r of K is (r + v) / (K + 1)
+        with v uniform; a PIT value is itself."""
+        v = rng.random(self.below.shape)
+        u = np.where(self.most > 0, (self.below + v) / (self.most + 1), self.below)
+        return u.T
+
+
 class Score(Protocol):
     """A function of (theta, x), fixed before the test draws are seen; high values favour p."""
 

@@ -3,15 +3,16 @@
 import io
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import streamlit as st
 
 from pages.ui import folder, quotas
 from pages.ui.jobs import plain, undisturbed
-from validation_core import AmbiguousOrder, export
+from validation_core import AmbiguousOrder, UnknownMaxRank, export
 from validation_core.export.one_file import one_file
 from validation_core.tables import (
+    Missing,
     Order,
     UnknownArrays,
     Upload,
@@ -20,10 +21,10 @@ from validation_core.tables import (
     read_files,
     warm,
 )
-from validation_core.tables.chosen import Chosen
 from validation_core.tables.long_layout import guess_columns
 from validation_core.tables.reading import File
-from validation_core.tables.roles import label
+from validation_core.tables.roles import NO_X, label
+from validation_core.tables.x_columns import GAPS
 
 Tables = list[tuple[str, Upload]]
 
@@ -44,16 +45,20 @@ _FORMAT = (
     "its draws (or `w_draws`, `weights`, not as logarithms). `x_o` (M,) and `theta_o` (K, D) are "
     "your own observation and q's draws there; `around`, which `export.around` writes, says that "
     "theta was drawn around x_o. `periods` (D,) are those of angles (0 for others), "
-    "`bounds` (D, 2) the prior's least and greatest values. Two plain samples `p` (n, d) and `q` "
-    "(n′, d) are tested without x. `probabilities` (N, C) of C models or classes come with the "
-    "true class, `label` (N,).\n\n`.npz`, several `.npy` or `.json`; HDF5, also of MATLAB (v7.3), "
-    "Julia and R, also with a group for each simulation; ArviZ netCDF with groups `posterior`, "
-    "`prior` and `observed_data` or `prior_predictive`; long `.csv` or `.parquet` with a row for "
-    "each draw: `sim`, `draw` (−1 is the true value), `theta_…`, `x_…`, perhaps `weight`, or true "
-    "values in columns such as `mass_true` beside `mass`; melted ones; results of bilby, a file "
-    "for each simulation. Several tables of the same simulations can be compared. If arrays or "
-    "columns have other names, you are asked which is which. A few hundred rows with 50 draws "
-    "each are a good start, 1,000 with 200 a good table. Nothing is ever unpickled."
+    "`bounds` (D, 2) the prior's least and greatest values. Without `x` what needs it is left "
+    "out; complex `x` is read as two columns each, trials padded with NaN are recognised, and "
+    "`x_summary` (N, S) is read in place of a wide `x`. Two plain samples `p` (n, d) and `q` "
+    "(n′, d) are tested without x; so are `ranks` (N, D) of theta among q's draws with their "
+    "number `max_rank`, or `pit` (N, D) in [0, 1]. `probabilities` (N, C) of C models or classes "
+    "come with the true class, `label` (N,).\n\n`.npz`, several `.npy` or `.json`; HDF5, also of "
+    "MATLAB (v7.3), Julia and R, also with a group for each simulation; ArviZ netCDF with groups "
+    "`posterior`, `prior` and `observed_data` or `prior_predictive`; long `.csv` or `.parquet` "
+    "with a row for each draw: `sim`, `draw` (−1 is the true value), `theta_…`, `x_…`, perhaps "
+    "`weight`, or true values in columns such as `mass_true` beside `mass`; melted ones; ranks as "
+    "R's SBC (`stats`), ArviZ (`prior_sbc`) or a DataTree from here have them; results of bilby, "
+    "a file for each simulation. Several tables of the same simulations can be compared. If "
+    "arrays or columns have other names, you are asked which is which. A few hundred rows with 50 "
+    "draws each are a good start, 1,000 with 200 a good table. Nothing is ever unpickled."
 )
 _MEGABYTES = 200
 _ROLES = {
@@ -73,6 +78,7 @@ _OPTIONAL = {
     "log_q_draws": "log_q_draws: the same at its draws (N, K)",
     "log_joint": "log_joint: log p(theta, x) (N,)",
     "log_joint_draws": "log_joint_draws: the same at q's draws (N, K)",
+    "x_summary": "x_summary: read in place of a wide x (N, S)",
     "log_w": "log_w: log weight of theta (N,)",
     "log_w_draws": "log_w_draws: log weights of the draws (N, K)",
     "w_draws": "w_draws: their weights, not as logarithms (N, K)",
@@ -158,19 +164,40 @@ class _Reading(NamedTuple):
     """Reasons why some of them hold no table."""
     unknown: UnknownArrays | None = None
     """The arrays of a file whose names do not determine their roles."""
+    most: UnknownMaxRank | None = None
+    """Ranks whose largest value is not known."""
+
+
+class FileAnswers(NamedTuple):
+    """A user's answers about files that do not say it themselves."""
+
+    order: Order | None = None
+    arrays: Mapping[str, Sequence[str]] = {}
+    missing: Missing | None = None
+    max_rank: int | None = None
+
+    @classmethod
+    def of(cls, stamp: str) -> Self:
+        """The answers about the files with this stamp."""
+        state = st.session_state
+        return cls(
+            state.get(f"order-{stamp}"),
+            state.get(f"arrays-{stamp}", {}),
+            state.get(f"missing-{stamp}"),
+            state.get(f"most-{stamp}"),
+        )
 
 
 def _read(sent: Sequence[tuple[str, File]], stamp: str) -> Tables:
     """Reads files once per session; asks for the order of their axes, and which array is which,
     where only a user knows."""
     known: dict[Hashable, _Reading] = st.session_state.setdefault("uploads", {})
-    order = st.session_state.get(f"order-{stamp}")
-    arrays: dict[str, list[str]] = st.session_state.get(f"arrays-{stamp}", {})
-    request = (stamp, order, repr(arrays))
+    said = FileAnswers.of(stamp)
+    request = (stamp, said.order, repr(said.arrays), said.missing, said.max_rank)
     if request not in known:
         known.clear()  # the tables of one choice at a time: they are large
         try:
-            known[request] = _held(read_tables(sent, order, arrays))
+            known[request] = _held(read_tables(sent, said))
         except AmbiguousOrder as question:
             st.session_state[f"orders-{stamp}"] = question.orders
             st.info(plain(str(question)))
@@ -181,8 +208,11 @@ def _read(sent: Sequence[tuple[str, File]], stamp: str) -> Tables:
         st.session_state[f"unknown-{stamp}"] = reading.unknown
     unknown: UnknownArrays | None = st.session_state.get(f"unknown-{stamp}")
     if unknown is not None:
-        _ask_arrays(stamp, unknown, arrays)
-    if order is not None or request not in known:
+        _ask_arrays(stamp, unknown, said.arrays)
+    if reading.most is not None or said.max_rank is not None:
+        _ask_most(stamp, reading.most)
+    _ask_missing(stamp, reading.tables, said.missing)
+    if said.order is not None or request not in known:
         st.radio(
             "Order of the axes of theta_q",
             st.session_state.get(f"orders-{stamp}", ("NKD", "KND")),
@@ -191,6 +221,38 @@ def _read(sent: Sequence[tuple[str, File]], stamp: str) -> Tables:
             key=f"order-{stamp}",
         )
     return reading.tables
+
+
+def _ask_most(stamp: str, question: UnknownMaxRank | None) -> None:
+    """The number of draws that ranks are among, which only the user knows."""
+    if question is not None:
+        st.info(
+            f"These are ranks up to {question.largest:,}. Among how many draws of q was each true "
+            "value ranked?"
+        )
+    st.number_input(
+        "Draws of q at each simulation", min_value=1, value=None, step=1, key=f"most-{stamp}"
+    )
+
+
+def _ask_missing(stamp: str, tables: Tables, missing: Missing | None) -> None:
+    """Whether NaN in x is a missing value, where rows were left out for it."""
+    lost = sum(upload.dropped.get(GAPS, 0) for _, upload in tables)
+    if lost or missing is not None:
+        st.checkbox(
+            f"Keep rows with NaN in x: it is a missing value"
+            f"{f' ({lost:,} were left out as failed)' * bool(lost)}",
+            value=missing == "mask",
+            key=f"gaps-{stamp}",
+            on_change=_say_missing,
+            args=(stamp,),
+        )
+
+
+def _say_missing(stamp: str) -> None:
+    """Keep what NaN in x was said to mean."""
+    keep = st.session_state[f"gaps-{stamp}"]
+    st.session_state[f"missing-{stamp}"] = "mask" if keep else "drop"
 
 
 def _ask_arrays(stamp: str, unknown: UnknownArrays, arrays: Mapping[str, Sequence[str]]) -> None:
@@ -258,17 +320,21 @@ def _say_arrays(stamp: str) -> None:
         value = st.session_state.get(f"which-{stamp}-{role}")
         if value:
             chosen[role] = [value] if isinstance(value, str) else value
+    if {"theta", "theta_q"} <= chosen.keys() and not {"sim", "x_summary"} & chosen.keys():
+        chosen.setdefault("x", [NO_X])
     st.session_state[f"arrays-{stamp}"] = chosen
 
 
-def read_tables(sent: Sequence[tuple[str, File]], order: Order | None, arrays: Chosen) -> _Reading:
+def read_tables(sent: Sequence[tuple[str, File]], said: FileAnswers) -> _Reading:
     """The tables in these files, and why some hold none: one bad file spoils no other."""
     unknown: UnknownArrays | None = None
     together: tuple[str, ...] = ()
     try:
-        return _Reading(_tables(sent, order, arrays))
+        return _Reading(_tables(sent, said))
     except AmbiguousOrder:
         raise
+    except UnknownMaxRank as question:
+        return _Reading([], most=question)
     except UnknownArrays as question:
         unknown = question
     except ValueError as refusal:
@@ -277,7 +343,7 @@ def read_tables(sent: Sequence[tuple[str, File]], order: Order | None, arrays: C
     refusals = []
     for named_file in sent if len(sent) > 1 else ():
         try:
-            tables += _tables([named_file], order, arrays)
+            tables += _tables([named_file], said)
         except AmbiguousOrder:
             raise
         except ValueError as refusal:
@@ -297,13 +363,13 @@ def _held(reading: _Reading) -> _Reading:
     return reading
 
 
-def _tables(sent: Sequence[tuple[str, File]], order: Order | None, arrays: Chosen) -> Tables:
+def _tables(sent: Sequence[tuple[str, File]], said: FileAnswers) -> Tables:
     """The tables in these files; the message for a single file speaks of one."""
     for _, stream in sent:
         if isinstance(stream, io.IOBase):
             stream.seek(0)
     if len(sent) > 1:
-        return read_files(sent, order=order, arrays=arrays)
+        return read_files(sent, **said._asdict())
     ((name, file),) = sent
-    upload = read(file, order=order, arrays=arrays, name=name)
+    upload = read(file, **said._asdict(), name=name)
     return [(label(Path(name).stem) or "table", upload)]

@@ -115,8 +115,8 @@ def show(
     upload = diagnosis.upload
     if not isinstance(upload, TableUpload):
         st.caption(
-            "How wrong, where and why cannot be answered without x: two samples p and q have "
-            "none. Upload theta, x and theta_q."
+            "How wrong, where and why are answered from q's draws at each x; got "
+            f"{upload.held}. Upload theta, x and theta_q."
         )
         return []
     begun: list[JobState] = []

@@ -13,6 +13,7 @@ from validation_core.diagnosis.card import diagnosis_card
 from validation_core.diagnosis.questions import QUESTIONS, Answers, Asked
 from validation_core.report import card, datatree, numbers
 from validation_core.report.sections import slug
+from validation_core.tables import SamplesUpload
 
 SETTINGS = ("source", "kind", "rows", "level", "seed", "more")
 """Names in the address of the settings that a link restores, never the data."""
@@ -118,7 +119,7 @@ def _downloads(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
             on_click="ignore",
             icon=":material/data_object:",
         )
-        if upload.k:
+        if not isinstance(upload, SamplesUpload):
             st.download_button(
                 "DataTree (netCDF)",
                 undisturbed(lambda: datatree.datatree(diagnosis, upload)),

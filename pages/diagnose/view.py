@@ -13,7 +13,7 @@ from validation_core import Record, diagnosis
 from validation_core.diagnosis import Diagnosis, costs
 from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.methods.base import Method
-from validation_core.tables import Upload
+from validation_core.tables import RanksUpload, SamplesUpload, TableUpload, Upload
 from validation_core.text import (
     begun_text,
     count_text,
@@ -33,14 +33,16 @@ def what_was_read(upload: Upload, about: str = "") -> None:
     """
     dim_theta, dim_x = upload.dims
     names = begun_text(upload.names, 8)
-    summary = (
-        f"{count_text(upload.n, 'simulation')} with {upload.drawn[1]} each; "
-        f"{count_text(dim_theta, 'parameter')} ({names}); x has {count_text(dim_x, 'dimension')}"
-        f"{''.join(f'; {read}' for read in upload.read_as)}."
-        if upload.k
-        else f"two samples, {upload.n:,} points in the smaller one, "
-        f"{count_text(dim_theta, 'column')} ({names})."
-    )
+    rows, parameters = count_text(upload.n, "simulation"), count_text(dim_theta, "parameter")
+    read = "".join(f"; {one}" for one in upload.read_as)
+    if isinstance(upload, SamplesUpload):
+        columns = count_text(dim_theta, "column")
+        summary = f"two samples, {upload.n:,} points in the smaller one, {columns} ({names})."
+    elif isinstance(upload, RanksUpload):
+        summary = f"{rows}: {upload.ranked}, {parameters} ({names}); no draws of q, no x."
+    else:
+        x = f"x has {count_text(dim_x, 'dimension')}" if dim_x else "no x"
+        summary = f"{rows} with {upload.drawn[1]} each; {parameters} ({names}); {x}{read}."
     st.caption(plain(f"{about} Loaded {summary}"))
     for reason, count in upload.dropped.items():
         were = "was" if count == 1 else "were"
@@ -66,7 +68,8 @@ def what_will_run(upload: Upload, methods: Sequence[Method]) -> None:
                 "network train it once: its time is listed with the first of them."
             )
         )
-        cannot = [(q.title, q.obstacle(upload)) for q in QUESTIONS if upload.k]
+        asked = QUESTIONS if isinstance(upload, TableUpload) else ()
+        cannot = [(question.title, question.obstacle(upload)) for question in asked]
         for title, reason in cannot:
             if reason:
                 st.caption(plain(f"{title}: not worked out. {reason}"))

@@ -50,7 +50,7 @@ from validation_core.methods.base import Method
 from validation_core.relabelling.claims import Claims
 from validation_core.scores.trained_scores import Training
 from validation_core.store import Store
-from validation_core.tables import ProbabilitiesUpload, SamplesUpload, TableUpload, Upload
+from validation_core.tables import ProbabilitiesUpload, TableUpload, Upload
 from validation_core.tables.reading import File
 
 _QUICK = 30_000  # numbers in the truths from which on a long question is asked only by name
@@ -297,11 +297,6 @@ class DiagnosisResult(Result):
         """
         from validation_core.report.datatree import datatree
 
-        if isinstance(self.diagnosis.upload, SamplesUpload):
-            raise ValueError(
-                "A DataTree holds ranks of true values among q's draws at each x; got two "
-                "samples p and q, which have no x. Save another kind of file."
-            )
         return datatree(self.diagnosis, self.diagnosis.upload)
 
     def _summary(self, ending: str) -> bytes:
@@ -442,7 +437,7 @@ def ask(
     )
     reason = wanted.obstacle(upload)
     if reason is not None or not isinstance(upload, TableUpload):
-        raise ValueError(reason or "A question needs theta, x and theta_q; got two samples.")
+        raise ValueError(reason or f"A question needs theta, x and theta_q; got {upload.held}.")
     tasks.register_upload(upload)
     studies = wanted.studies(upload, resolve_methods(methods), seed, **options)
     relabelling = tasks.relabelling_for(upload, _networks(studies), seed, store)

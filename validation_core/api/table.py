@@ -12,18 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 from validation_core import tables
 from validation_core.tables import (
     Correction,
-    Order,
     ProbabilitiesUpload,
+    RanksUpload,
     Reading,
     SamplesUpload,
     Upload,
 )
 from validation_core.tables.in_memory import arrays_of, is_in_memory, read_in_memory
 from validation_core.tables.own_quantities import QuantityFunction, evaluated
+from validation_core.tables.ragged import plain_values
 from validation_core.tables.reading import File
 from validation_core.tables.roles import DRAWS_OF_QUANTITY, QUANTITY
-from validation_core.tables.shapes import data_rows, draws_array, real_numbers
+from validation_core.tables.shapes import draws_array, real_numbers
 from validation_core.tables.source import working_dtype
+from validation_core.tables.x_columns import read_x
 
 _UNNAMED = "table.npz"
 Quantity = tuple[ArrayLike, ArrayLike] | QuantityFunction
@@ -38,10 +40,14 @@ class Table:
 
     Args:
         theta: the true parameters (N, D), drawn from the prior.
-        x: the data (N, ...) simulated from each; trailing axes are flattened.
+        x: the data (N, ...) simulated from each; trailing axes are flattened, complex columns
+            become two. None where there is none. Rows may have different lengths, as trials do.
         theta_q: K draws from q at each x (N, K, D); (K, N, D) is recognised where N and K differ.
+            A list of draws (K_i, D) is cut to the shortest.
         names: labels of the D parameters.
         x_names: labels of the M columns of x.
+        x_summary: summaries (N, S) that are read in place of x, where x is wide.
+        x_shape: the shape of a row of x that was flattened, as (28, 28): it names the columns.
         log_q: log q at theta (N,), in nats.
         log_q_draws: log q at the draws (N, K), in nats.
         log_joint: log p(theta, x) (N,), in nats, up to one constant for all.
@@ -56,7 +62,7 @@ class Table:
             leaves a row out of that quantity's test.
         x_o: your own observation (M,).
         theta_o: draws of q there (K', D).
-        options: as in `read`: order, circular, logarithms, bounds, corrections.
+        options: as in `read`: order, circular, logarithms, bounds, corrections, missing.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
@@ -81,11 +87,13 @@ class Table:
     def __init__(
         self,
         theta: ArrayLike,
-        x: ArrayLike,
+        x: ArrayLike | None,
         theta_q: ArrayLike,
         *,
         names: Sequence[str] = (),
         x_names: Sequence[str] = (),
+        x_summary: ArrayLike | None = None,
+        x_shape: Sequence[int] | None = None,
         log_q: ArrayLike | None = None,
         log_q_draws: ArrayLike | None = None,
         log_joint: ArrayLike | None = None,
@@ -105,6 +113,8 @@ class Table:
             "theta_q": theta_q,
             "theta_names": names or None,
             "x_names": x_names or None,
+            "x_summary": x_summary,
+            "x_shape": x_shape,
             "log_q": log_q,
             "log_q_draws": log_q_draws,
             "log_joint": log_joint,
@@ -116,8 +126,7 @@ class Table:
             "x_o": x_o,
             "theta_o": theta_o,
         }
-        order = options.get("order")
-        own = _quantity_arrays(quantities or {}, arrays_of(given), order) if quantities else {}
+        own = _quantity_arrays(quantities, given, options) if quantities else {}
         self.upload = read_in_memory({**given, **own}, **options)
         self.path = _UNNAMED
 
@@ -148,6 +157,24 @@ class Table:
         return cls.of(read_in_memory({"p": p, "q": q, "theta_names": names or None}))
 
     @classmethod
+    def ranks(
+        cls, ranks: ArrayLike, max_rank: ArrayLike | None = None, *, names: Sequence[str] = ()
+    ) -> Table:
+        """Make a table of ranks of true values among q's draws, or of PIT values, without draws.
+
+        Args:
+            ranks: whole ranks (N, D) from 0 to max_rank, or PIT values (N, D) in [0, 1].
+            max_rank: the number of draws that each true value was ranked among, for all or one
+                each; None for PIT values.
+            names: labels of the D parameters.
+
+        Raises:
+            ValueError: for ranks that are not whole, or lie outside of their range.
+        """
+        given = {"ranks": ranks, "max_rank": max_rank, "theta_names": names or None}
+        return cls.of(read_in_memory(given))
+
+    @classmethod
     def classes(
         cls, probabilities: ArrayLike, label: ArrayLike, *, names: Sequence[str] = ()
     ) -> Table:
@@ -172,7 +199,7 @@ class Table:
 
     @property
     def k(self) -> int:
-        """Draws K of q at each x; 0 for two samples, which have no x."""
+        """Draws K of q at each x; 0 for two samples, and for ranks among unknown numbers."""
         return self.upload.drawn[0]
 
     @property
@@ -228,24 +255,25 @@ class Table:
             return f"Table({self.n} rows, probabilities of {d} classes)"
         if isinstance(self.upload, SamplesUpload):
             return f"Table(two samples, {self.n} points in the smaller one, {d} quantities)"
-        draws = self.upload.drawn[1]
-        return f"Table({self.n} rows, {draws} of q at each, {d} parameters, {m} data)"
+        if isinstance(self.upload, RanksUpload):
+            return f"Table({self.n} rows, {self.upload.ranked}, {d} parameters)"
+        draws, data = self.upload.drawn[1], f"{m} data" if m else "no x"
+        return f"Table({self.n} rows, {draws} of q at each, {d} parameters, {data})"
 
 
 def _quantity_arrays(
-    quantities: Mapping[str, Quantity],
-    arrays: Mapping[str, NDArray[np.generic]],
-    order: Order | None,
+    quantities: Mapping[str, Quantity], given: Mapping[str, ArrayLike | None], options: Reading
 ) -> dict[str, NDArray[np.generic]]:
     """The arrays of test quantities by the names that they have in a file.
 
     Raises:
         ValueError: for what is neither a pair of arrays nor a function, or a function that fails.
     """
+    arrays = arrays_of(plain_values(given).values)
     out: dict[str, NDArray[np.generic]] = {}
     for name, quantity in quantities.items():
         if callable(quantity):
-            pair = _evaluated(name, quantity, arrays, order)
+            pair = _evaluated(name, quantity, arrays, options)
         elif isinstance(quantity, tuple | list) and len(quantity) == 2:
             pair = (np.asarray(quantity[0]), np.asarray(quantity[1]))
         else:
@@ -262,28 +290,23 @@ def _evaluated(
     name: str,
     function: QuantityFunction,
     arrays: Mapping[str, NDArray[np.generic]],
-    order: Order | None,
+    options: Reading,
 ) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
     """A function's values at theta (N,) and at the draws, in the order of theta_q's axes."""
-    numbers = {
-        role: real_numbers(role, arrays[role].astype(working_dtype(arrays[role].dtype)))
-        for role in ("theta", "x", "theta_q")
-    }
-    theta = numbers["theta"].reshape(len(numbers["theta"]), -1)
+    numbers = {role: array.astype(working_dtype(array.dtype)) for role, array in arrays.items()}
+    theta, draws = (real_numbers(role, numbers[role]) for role in ("theta", "theta_q"))
+    theta = theta.reshape(len(theta), -1)
     n, d = theta.shape
-    image = numbers["theta_q"].ndim > 3
-    draws = (
-        numbers["theta_q"].reshape(*numbers["theta_q"].shape[:2], -1)
-        if image
-        else (numbers["theta_q"])
-    )
-    q, saved = draws_array(draws, n, d, order)
-    values = evaluated(name, function, theta, data_rows(numbers["x"], n), q)
+    if draws.ndim > 3:  # of an image
+        draws = draws.reshape(*draws.shape[:2], -1)
+    q, saved = draws_array(draws, n, d, options.get("order"))
+    x = read_x(numbers, n, options.get("missing")).x
+    values = evaluated(name, function, theta, x, q)
     return values.truth, values.draws if saved == "NKD" else values.draws.T
 
 
 def read(file: Any, **options: Unpack[Reading]) -> Table:
-    """Read the table or the two samples in a file, in several files, or in a folder of them.
+    """Read the table, the two samples or the ranks in a file, in several, or in a folder of them.
 
     Files are .npz, .npy, HDF5 (MATLAB's and Julia's too), netCDF, .csv, .parquet or .json. Several
     make one table: an array in each, or a simulation in each. Nothing is ever unpickled, and
@@ -298,7 +321,8 @@ def read(file: Any, **options: Unpack[Reading]) -> Table:
                 where all axes are reversed.
             arrays: names of its arrays by role, where not recognised: {"theta": "params"}; several
                 are joined by columns: {"x": ["image", "meta"]}. Of a long table, names of columns:
-                {"sim": "event", "theta": ["mass_true"], "theta_q": ["mass"]}.
+                {"sim": "event", "theta": ["mass_true"], "theta_q": ["mass"]}. {"x": "none"} says
+                that there is no x.
             circular: names of the angles among the parameters, or {"phi": 24.0} with the period
                 of each; () for none, None to recognise them.
             logarithms: names of the positive parameters that are read by their logarithm; () for
@@ -306,9 +330,13 @@ def read(file: Any, **options: Unpack[Reading]) -> Table:
             bounds: least and greatest value that the prior allows: {"theta_2": (0, 1)}.
             corrections: mistakes of the file to correct: any of rows, columns, scale, one_row,
                 thin or thin=M (every M-th draw). `Table.mistakes` says which are found.
+            missing: what NaN in x means: "mask", a missing value, or "drop", a failed simulation;
+                None to recognise padding, and to leave out other rows.
+            max_rank: the largest rank that ranks can take, where the file does not say it.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
+        UnknownMaxRank: for ranks whose largest value is not known.
         ValueError: for everything else that cannot be diagnosed; where the names of the arrays
             do not tell a table, with their names and shapes.
 

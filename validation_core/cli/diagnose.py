@@ -30,9 +30,8 @@ from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.diagnosis.verdict import ENOUGH, read_line
 from validation_core.engine import Task
 from validation_core.methods.base import Method
-from validation_core.tables import ProbabilitiesUpload
+from validation_core.tables import ProbabilitiesUpload, SamplesUpload
 from validation_core.text import equals
-from validation_core.types import TwoSamples
 
 _FILE = """\
 A file is .npz (or several .npy, or a folder of them), HDF5 (MATLAB's -v7.3 and Julia's too), an
@@ -48,6 +47,7 @@ is read before its declared size has been accepted. It holds
   log_joint, log_joint_draws  (N,), (N, K)   optional: log p(theta, x), normalised or not; with
                                              the pair above the symmetric divergence,
                                              alone a test quantity; so is log_likelihood
+  x_summary                   (N, S)         optional: read in place of a wide x
   quantity_NAME, quantity_NAME_draws         optional: a test quantity of your own at theta (N,)
                                              and at the draws (N, K), up to 20 of them; NaN leaves
                                              a row out of its test
@@ -60,8 +60,12 @@ is read before its declared size has been accepted. It holds
   bounds                      (D, 2)         optional: the prior's least and greatest value of each
                                              parameter, NaN or infinite where there is none
 
-or two plain sample sets, p (n, d) and q (n', d), without conditioning; or probabilities (N, C)
-of C models or classes with the true class label (N,), and class_names (C,). Names that sbi,
+or two plain sample sets, p (n, d) and q (n', d), without conditioning; or ranks (N, D) of theta
+among q's draws with max_rank, their number, or pit (N, D) in [0, 1], without the draws (also the
+stats of R's SBC as .csv, prior_sbc of ArviZ, and what --datatree wrote); or probabilities (N, C)
+of C models or classes with the true class label (N,), and class_names (C,). x may be left out;
+complex x is read as two columns each; trials padded with NaN are recognised, other NaN in x are
+missing values with --missing mask. Names that sbi,
 BayesFlow and tarp use are understood; --map theta=NAME --map x=NAME gives others, x=NAME+NAME
 joins columns. A long table has one row for each draw with sim, draw (-1 is the true value),
 theta_*, x_*, log_*, quantity_*, perhaps weight, or true values in columns such as mass_true beside
@@ -161,7 +165,7 @@ def _run(chosen: argparse.Namespace) -> int:
     figures = [path for _, path in chosen.figure]
     if not chosen.shift > 0:
         raise ValueError(f"--shift is a bias above 0 posterior sd; got {chosen.shift:g}. Try 0.5.")
-    from validation_core.report import summaries  # it draws: half a second
+    from validation_core.report import summaries  # imports the figures
 
     short = [(chosen.markdown, summaries.markdown), (chosen.junit, summaries.junit)]
     others = [chosen.report, chosen.card, chosen.datatree, chosen.json, *figures]
@@ -169,10 +173,10 @@ def _run(chosen: argparse.Namespace) -> int:
     if isinstance(table.upload, ProbabilitiesUpload):
         _reliability(table, chosen)
         return 0
-    if chosen.datatree and isinstance(table.upload.data, TwoSamples):
+    if chosen.datatree and isinstance(table.upload, SamplesUpload):
         raise ValueError(
-            "A DataTree holds ranks of true values among q's draws at each x; got two samples "
-            "p and q, which have no x. Leave --datatree out."
+            f"A DataTree holds ranks of true values among q's draws at each x; got "
+            f"{table.upload.held}. Leave --datatree out."
         )
     result = diagnose.diagnose(
         table,

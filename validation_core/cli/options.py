@@ -78,6 +78,12 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         help="mistakes of the file to correct, where a diagnosis says so: rows, columns, scale, "
         "one_row (of each theta), thin or thin=M (every M-th draw)",
     )
+    option(
+        "--missing",
+        choices=("mask", "drop"),
+        help="NaN in x: mask, a missing value; drop, a failed simulation; padding is recognised",
+    )
+    option("--max-rank", type=int, metavar="K", help="draws that ranks without draws are among")
 
 
 def _circular(text: str) -> tuple[str, ...] | dict[str, float]:
@@ -137,6 +143,8 @@ def read_table(paths: Sequence[Path], chosen: argparse.Namespace) -> npt.Table:
             logarithms=chosen.logarithms,
             bounds={name: ends for pairs in chosen.bounds for name, ends in pairs.items()} or None,
             corrections=[name for names in chosen.correct for name in names],
+            missing=chosen.missing,
+            max_rank=chosen.max_rank,
         )
     except (ValueError, OSError, MemoryError):
         raise  # its message is for the user

@@ -23,7 +23,7 @@ from validation_core.scores.classifier import Classifier
 from validation_core.scores.localizer import Anchors, Localizer
 from validation_core.scores.slots import Slots
 from validation_core.scores.upload_training import upload_training
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.types import Joint, PosteriorTable, TwoSamples
 
 _RECIPE_ROWS = 1000  # rows of a table at which the usual training was chosen
@@ -121,19 +121,27 @@ def build_training_set(upload: Upload, how: Recipe, seed: int) -> Any:
         return TrainingSet(p=learn.p, q=learn.q, held_p=watch.p, held_q=watch.q)
     rows, _ = training_and_held_out_rows(upload, seed)
     most = min(upload.k, max(1, MOST_TRAINING_NUMBERS // (len(rows) * sum(upload.dims))))
-    return sampling.training_rows(sampling.take(_rows(upload), rows, most), rng)
+    return sampling.training_rows(sampling.take(_table(upload), rows, most), rng)
 
 
-def _rows(upload: Upload) -> PosteriorTable:
-    """The rows of a table."""
-    assert isinstance(upload.data, PosteriorTable), "nothing is learnt of stated probabilities"
+def _table(upload: Upload) -> PosteriorTable:
+    """The table of an upload.
+
+    Raises:
+        ValueError: for one that has no draws of q at each x.
+    """
+    if not isinstance(upload, TableUpload):
+        raise ValueError(
+            f"A network that learns over x needs a table of theta, x and theta_q; got "
+            f"{upload.held}. Upload a table."
+        )
     return upload.data
 
 
 def _train(upload: Upload, seed: int) -> PosteriorTable | TwoSamples:
     if isinstance(upload.data, TwoSamples):
         return _halves(upload.data, seed)[0]
-    return sampling.lent(_rows(upload), training_and_held_out_rows(upload, seed)[0])
+    return sampling.lent(_table(upload), training_and_held_out_rows(upload, seed)[0])
 
 
 def _own(train: PosteriorTable | TwoSamples, how: Recipe, rng: np.random.Generator) -> Any:
@@ -146,13 +154,8 @@ def _own(train: PosteriorTable | TwoSamples, how: Recipe, rng: np.random.Generat
 
 
 def _anchors(upload: Upload, how: Localizer, seed: int) -> Anchors:
-    if isinstance(upload.data, TwoSamples):
-        raise ValueError(
-            "A localizer learns a centre at each x; got two samples p and q, which have none. "
-            "Upload a table of theta, x and theta_q."
-        )
     rows, _ = training_and_held_out_rows(upload, seed)
-    few = sampling.take(_rows(upload), rows[: how.anchors], how.draws)
+    few = sampling.take(_table(upload), rows[: how.anchors], how.draws)
     # Squares of large parameters in small units overflow float32.
     wide = PosteriorTable(*(part.astype(np.float64) for part in (few.theta, few.x, few.q)))
     return how.of_table(wide, stream(seed, "diagnose", "anchors"))
@@ -165,7 +168,7 @@ def split_upload(
     if isinstance(upload.data, TwoSamples):
         return _halves(upload.data, seed)
     train, test = training_and_held_out_rows(upload, seed)
-    return sampling.take(_rows(upload), train), sampling.take(_rows(upload), test)
+    return sampling.take(_table(upload), train), sampling.take(_table(upload), test)
 
 
 def training_and_held_out_rows(
@@ -188,12 +191,7 @@ def held_out_table(upload: Upload, seed: int, most: int | None = None) -> Poster
     Raises:
         ValueError: for two samples, which have no x.
     """
-    if isinstance(upload.data, TwoSamples):
-        raise ValueError(
-            "A map over x needs a table of theta, x and theta_q; got two samples p and q. Upload "
-            "a table."
-        )
-    return sampling.take(_rows(upload), held_out_rows(upload, seed), most)
+    return sampling.take(_table(upload), held_out_rows(upload, seed), most)
 
 
 def _halves(data: TwoSamples, seed: int) -> tuple[TwoSamples, TwoSamples]:

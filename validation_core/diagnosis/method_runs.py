@@ -29,14 +29,16 @@ from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.classifier import TrainedClassifier
 from validation_core.scores.quantities import ranked_quantities
-from validation_core.tables import TableUpload, Upload
+from validation_core.tables import RanksUpload, TableUpload, Upload
 from validation_core.tables.bounds import widened
 from validation_core.types import (
     Array,
+    Budget,
     ClassProbabilities,
     Outcome,
     PosteriorTable,
     Scores,
+    TruthRanks,
     TwoSamples,
 )
 
@@ -70,6 +72,8 @@ def run_method(
     reason = method_obstacle(method, upload)
     if reason is not None:
         return Record.not_run(method, reason)
+    if isinstance(upload, RanksUpload):
+        return _on_ranks(upload, method, seed)
     trained = network() if method.needs_training else None
     start = time.perf_counter()
     read = _read(upload, method, seed, trained)
@@ -85,6 +89,15 @@ def run_method(
         effect = _with_place(effect, read.rows, read.looked.x, int(outcome.arrays["worst"]))
         arrays["theta_q"] = read.looked.q
     return Record.ran(method, outcome, time.perf_counter() - start, effect, arrays)
+
+
+def _on_ranks(upload: RanksUpload, method: Method, seed: int) -> Record:
+    """The record of a method that tests ranks that came without draws."""
+    start = time.perf_counter()
+    outcome = method.test_ranks(upload.data, stream(seed, *method.stream))
+    outcome = replace(outcome, budget=Budget(upload.n, upload.n * upload.k))
+    effect = _with_outcome(Effects(), method, outcome)
+    return Record.ran(method, outcome, time.perf_counter() - start, effect, {})
 
 
 def _learnt(
@@ -146,10 +159,11 @@ def _nearest(x: Array, count: int) -> np.ndarray:
 def _read(upload: Upload, method: Method, seed: int, trained: Network | None) -> _MethodInput:
     if isinstance(upload, TableUpload) and (method.layout == "table" or method.learns_anew):
         return _read_table(upload, method, seed, trained)
+    data = upload.data
+    assert not isinstance(data, TruthRanks | ClassProbabilities), "they are tested as they are"
     rng = stream(seed, "diagnose", "blocks")
     if method.is_fixed:
-        assert not isinstance(upload.data, ClassProbabilities), "no method reads them"
-        blocks = _blocks(upload.data, rng, method.most_rows(upload))
+        blocks = _blocks(data, rng, method.most_rows(upload))
         return _MethodInput(scores.apply(method.score(), blocks))
     assert trained is not None
     blocks = _test_blocks(upload, seed, rng)

@@ -9,7 +9,13 @@ import numpy as np
 from validation_core.methods import METHODS
 from validation_core.methods.base import LEARN_ROWS, RANK_ROWS, Further, Method
 from validation_core.scores.slots import FEWEST_DRAWS
-from validation_core.tables import ProbabilitiesUpload, SamplesUpload, Upload
+from validation_core.tables import (
+    ProbabilitiesUpload,
+    RanksUpload,
+    SamplesUpload,
+    TableUpload,
+    Upload,
+)
 from validation_core.tables.ranges import Range
 from validation_core.text import begun_text, count_text
 
@@ -55,6 +61,11 @@ _SHOWN = 3
 
 def method_obstacle(method: Method, upload: Upload) -> str | None:
     """Why a method cannot run on this upload, known before anything is computed; or None."""
+    if isinstance(upload, RanksUpload) and not method.tests_ranks:
+        return (
+            "It compares true values with q's draws; got ranks alone. Save theta, x and theta_q "
+            "to run it."
+        )
     if isinstance(upload, ProbabilitiesUpload):
         return (
             "It compares true values with draws; got probabilities of classes, which have a test "
@@ -65,6 +76,8 @@ def method_obstacle(method: Method, upload: Upload) -> str | None:
             "It compares true values with q's draws at the same x; two samples p and q have "
             "no x. Upload theta, x and theta_q to run it."
         )
+    if isinstance(upload, TableUpload) and not upload.dims[1] and method.needs_x:
+        return "It learns at which x q is wrong, and this table holds no x. Save x to run it."
     if not method.pools_groups and (reason := _dependent(upload)):
         return reason  # relabelling takes rows that share their draws for one pool
     if upload.n < RANK_ROWS:
@@ -74,10 +87,10 @@ def method_obstacle(method: Method, upload: Upload) -> str | None:
 
 def slots_obstacle(upload: Upload) -> str | None:
     """Why no score is learnt that sees each draw among the others at its x; or None."""
-    if isinstance(upload, SamplesUpload):
+    if not isinstance(upload, TableUpload):
         return (
-            "It sees each draw among the others at its x; two samples p and q have no x. Upload "
-            "theta, x and theta_q."
+            f"It sees each draw among the others at its x; got {upload.held}. Upload theta, x and "
+            "theta_q."
         )
     if upload.n < LEARN_ROWS:
         return f"It learns on half of the rows and needs at least {LEARN_ROWS}; got {upload.n}."

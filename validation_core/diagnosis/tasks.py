@@ -85,8 +85,8 @@ def load_table(store: Store, digest: str) -> TableUpload:
     upload = load_upload(store, digest)
     if not isinstance(upload, TableUpload):
         raise ValueError(
-            f"A question compares true values with q's draws at the same x; got two samples p and "
-            f"q for {digest}, which have no x. Upload theta, x and theta_q."
+            f"A question compares true values with q's draws at the same x; got {upload.held} "
+            f"({digest}). Upload theta, x and theta_q."
         )
     return upload
 

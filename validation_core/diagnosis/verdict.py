@@ -25,10 +25,11 @@ from validation_core.diagnosis.detectable_shift import (
 )
 from validation_core.keys import JSON
 from validation_core.methods.record import LISTED, Record, remark
+from validation_core.methods.sbc import CONTINUOUS
 from validation_core.relabelling.claims import Claims
 from validation_core.relabelling.result import OmnibusResult
 from validation_core.scores.quantities import LOG_Q, OWN, kinds_of, labels, ranked_quantities
-from validation_core.tables import TableUpload, Upload
+from validation_core.tables import RanksUpload, SamplesUpload, TableUpload, Upload
 from validation_core.tables.weights import Weighting
 from validation_core.text import SMALLEST, count_text, equals, level_text
 from validation_core.types import Array
@@ -263,13 +264,15 @@ def read_line(diagnosis: Diagnosis) -> str:
     """Describe the upload in a line, with the level and the seed."""
     upload = diagnosis.upload
     dim_theta, dim_x = upload.dims
-    summary = (
-        f"{count_text(upload.n, 'row')} with {upload.drawn[1]} of q at each, "
-        f"{count_text(dim_theta, 'parameter')}, {dim_x:,} data"
-        f"{''.join(f'; {read}' for read in upload.read_as)}"
-        if upload.k
-        else f"Two samples, {upload.n:,} points in the smaller one, {dim_theta:,} quantities"
-    )
+    rows, parameters = count_text(upload.n, "row"), count_text(dim_theta, "parameter")
+    if isinstance(upload, SamplesUpload):
+        summary = f"Two samples, {upload.n:,} points in the smaller one, {dim_theta:,} quantities"
+    elif isinstance(upload, RanksUpload):
+        summary = f"{rows} of {upload.ranked}, {parameters}"
+    else:
+        data = f"{dim_x:,} data" if dim_x else "no x"
+        summary = f"{rows} with {upload.drawn[1]} of q at each, {parameters}, {data}"
+    summary += "".join(f"; {read}" for read in upload.read_as)
     lost = "".join(
         f"; {count_text(count, 'row')} left out ({why})" for why, count in upload.dropped.items()
     )
@@ -416,7 +419,7 @@ def _shift(ran: Sequence[Record], upload: Upload, level: float) -> _Shift | None
     by_name = {record.name: record for record in ran}
     if "sbc" in by_name and "marginals" in _families(by_name["sbc"]):
         each = level / len(by_name["sbc"].arrays["pvalues"])
-        size = detectable_shift_by_ranks(upload.n, upload.effective_k, each)
+        size = detectable_shift_by_ranks(upload.n, upload.effective_k or CONTINUOUS, each)
         return _Shift(size, POWER, "sbc")
     if "multiple" in by_name:
         used = by_name["multiple"]

@@ -25,6 +25,7 @@ from validation_core.types import (
     Score,
     Scores,
     TableScores,
+    TruthRanks,
 )
 
 if TYPE_CHECKING:
@@ -149,6 +150,16 @@ class Method(Specification):
     def needs_training(self) -> bool:
         """Whether its score is learnt once for all trials, by a network kept under its key."""
         return self.score_kind in ("classifier", "recipe")
+
+    @property
+    def needs_x(self) -> bool:
+        """Whether what it learns is a function of x, as a ball's centre or a local test is."""
+        return self.localizes or self.learns_anew
+
+    @property
+    def tests_ranks(self) -> bool:
+        """Whether it tests ranks that came without draws, by `test_ranks`."""
+        return False
 
     @property
     def learns_anew(self) -> bool:
@@ -342,6 +353,10 @@ class Method(Specification):
         del n
         chunk = 10 if self.layout == "blocks" else 1  # trials drawn at once
         return 8.0 * _COPIES * rows * width * chunk
+
+    def test_ranks(self, ranks: TruthRanks, rng: np.random.Generator) -> Outcome:
+        """Of one that ranks parameters: its test of ranks that came without draws."""
+        raise NotImplementedError(f"{self.title} needs more than ranks of single parameters")
 
     def of_ranks(self, u: Array) -> Uniformity:
         """Statistic (...) and p-value (...) of `test` for ranks u (..., S, n)."""

@@ -41,6 +41,7 @@ from validation_core.types import (
     Score,
     Scores,
     TableScores,
+    TruthRanks,
 )
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 _SHOWN = 6
 """Quantities that are drawn; a table has them all."""
 _PANEL = 230  # pixels high
+CONTINUOUS = 999
+"""Draws that stand for infinitely many in pictures of PIT values."""
 _LONG = 24  # letters of a name that fit over a panel
 
 
@@ -101,6 +104,10 @@ class SBC(Method):
     @property
     def label(self) -> str:
         return "SBC" if self.quantities == "marginals" else f"SBC {self.quantities}"
+
+    @property
+    def tests_ranks(self) -> bool:
+        return self.quantities == "marginals"
 
     def score(self, log_q: LogDensity | None = None) -> Score:
         """The quantities as a score; `log_q` is the estimator's log density of (theta, x).
@@ -219,12 +226,26 @@ class SBC(Method):
         """
         assert isinstance(scores, TableScores)
         u = statistics.conformal_ranks(scores.truth, scores.draws, rng)  # (..., S, n)
+        return self._outcome(u, scores.draws.shape[-1], own=bool(scores.own))
+
+    def test_ranks(self, ranks: TruthRanks, rng: np.random.Generator) -> Outcome:
+        """The same of ranks that came without draws.
+
+        A whole rank r of K is (r + v) / (K + 1) with v uniform. If q is right, r is uniform on 0
+        to K, so that this is exactly uniform, whatever K is at each row, and KS's law holds.
+        """
+        u = ranks.randomised(rng)
+        same = ranks.most.min() == ranks.most.max() and ranks.most.min() > 0
+        return self._outcome(u, int(ranks.most.flat[0]) if same else CONTINUOUS)
+
+    def _outcome(self, u: Array, k: int, *, own: bool = False) -> Outcome:
+        """The test of ranks u (..., S, n) among k draws; the last may be of a table's own
+        quantities."""
         uniformity = statistics.ks(u)
         together = _bonferroni(uniformity)
         *trials, _, n = u.shape
-        k = scores.draws.shape[-1]
         kinds = [list(QUANTITIES).index(name) for name in chosen(self.quantities)]
-        kinds += [len(QUANTITIES)] * bool(scores.own)
+        kinds += [len(QUANTITIES)] * own
         return Outcome(
             together.statistic,
             together.pvalue,

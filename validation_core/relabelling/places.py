@@ -67,7 +67,7 @@ def coordinates(x: Array, means: Array, spread: Array) -> XCoordinates:
 
     One or two columns: these. Up to COLUMNS: these, and q's mean of up to MEANS parameters.
     More: CHOSEN columns, COMPONENTS principal components of the standardised columns, and q's
-    means. Where x never varies its first column stands for it.
+    means. Where x never varies its first column stands for it; without x there are none.
 
     Args:
         x: data (n, M).
@@ -75,6 +75,8 @@ def coordinates(x: Array, means: Array, spread: Array) -> XCoordinates:
         spread: q's variances (n, D).
     """
     n, m = x.shape
+    if not m:
+        return XCoordinates(np.zeros((n, 0)), (), ())
     columns, projected = (
         (np.arange(m), np.zeros((n, 0)))
         if m <= COLUMNS

@@ -201,7 +201,8 @@ def statistics_of(
     if near is not None:
         blocks.append(features_near(read.pools, np.intersect1d(near, rows), read.scores))
     at = coordinates(in_units(table.x), read.mean, read.spread)
-    where, axes = _affordable_functions(at, blocks, relabelings, seed) if over_x else (None, at)
+    looked = over_x and table.x.shape[1] > 0
+    where, axes = _affordable_functions(at, blocks, relabelings, seed) if looked else (None, at)
     ends = None if bounds is None else bounds[parameters]
     every = assemble(read.pools, blocks, where, _support(read.pools, rows, read.scores, ends))
     own = tuple(quantities) if groups is None else ()

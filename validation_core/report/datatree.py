@@ -22,7 +22,7 @@ from validation_core.diagnosis import Diagnosis
 from validation_core.report.numbers import dumps, library_versions, utf8_text
 from validation_core.rng import stream
 from validation_core.scores.quantities import QUANTITIES
-from validation_core.tables import TableUpload, Upload
+from validation_core.tables import RanksUpload, SamplesUpload, TableUpload, Upload
 from validation_core.types import Array
 
 GROUP = "prior_sbc"
@@ -84,10 +84,10 @@ def pit_values(diagnosis: Diagnosis, upload: Upload) -> Array:
     Raises:
         ValueError: for two plain samples.
     """
-    if not isinstance(upload, TableUpload):
+    if isinstance(upload, SamplesUpload):
         raise ValueError(
-            "Ranks need draws of q at each x; got two samples p and q, which have no x. "
-            "Upload a table of theta, x and theta_q."
+            f"A DataTree holds ranks of true values among q's draws at each x; got {upload.held}. "
+            "Save another kind of file, or upload theta, x and theta_q."
         )
     d = upload.dims[0]
     first = list(QUANTITIES).index("marginals")
@@ -98,8 +98,11 @@ def pit_values(diagnosis: Diagnosis, upload: Upload) -> Array:
             and first in record.arrays["kinds"]
         ):
             return np.asarray(record.arrays["u"][:d], float)  # parameters come before products
-    theta, q = upload.data.theta, upload.data.q
     rng = stream(diagnosis.seed, "report", "ranks")
+    if isinstance(upload, RanksUpload):
+        return upload.data.randomised(rng)
+    assert isinstance(upload, TableUpload)
+    theta, q = upload.data.theta, upload.data.q
     return statistics.conformal_ranks(theta.T, np.moveaxis(q, -1, 0), rng)
 
 

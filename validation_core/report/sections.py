@@ -214,7 +214,7 @@ def _row(record: Record, found: Diagnosis) -> dict[str, str]:
         pvalue_text(record.pvalue),
         pvalue_text(found.adjusted.get(record.label)),
         f"{record.draws_p:,}",
-        f"{record.draws_q:,}",
+        f"{record.draws_q:,}" if record.draws_q else "–",
     ]
     return dict(zip(_METHOD_COLUMNS, cells, strict=True))
 

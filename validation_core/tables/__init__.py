@@ -1,4 +1,4 @@
-"""A user's files, read and checked: a table (theta, x, theta_q) or two samples (p, q).
+"""A user's files, read and checked: a table (theta, x, theta_q), two samples (p, q) or ranks.
 
 Every refusal is a ValueError that says the rule, what was got, and what to do. Nothing is ever
 unpickled, nothing is unpacked before its header has been accepted, and a user's bytes are parsed
@@ -14,20 +14,31 @@ from validation_core.tables.reading import read
 from validation_core.tables.roles import guess_roles
 from validation_core.tables.several_files import read_files, read_one
 from validation_core.tables.source import LIMIT, ORDERS, AmbiguousOrder, Order, UnknownArrays
-from validation_core.tables.table import ProbabilitiesUpload, SamplesUpload, TableUpload, Upload
+from validation_core.tables.table import (
+    ProbabilitiesUpload,
+    RanksUpload,
+    SamplesUpload,
+    TableUpload,
+    Upload,
+)
+from validation_core.tables.truth_ranks import UnknownMaxRank
+from validation_core.tables.x_columns import Missing
 
 __all__ = [
     "LIMIT",
     "ORDERS",
     "AmbiguousOrder",
     "Correction",
+    "Missing",
     "Order",
     "ProbabilitiesUpload",
+    "RanksUpload",
     "Reading",
     "ReadingOptions",
     "SamplesUpload",
     "TableUpload",
     "UnknownArrays",
+    "UnknownMaxRank",
     "Upload",
     "guess_roles",
     "read",

@@ -30,7 +30,7 @@ _HOW = (
 )
 
 
-class _Variable(NamedTuple):
+class Variable(NamedTuple):
     """A variable with its axes sorted: simulations, chains, draws, then its own."""
 
     name: str
@@ -57,6 +57,30 @@ class _Variable(NamedTuple):
             yield f"{self.name}[{','.join(map(str, place))}]" if place else self.name
 
 
+def group_variables(file: Hdf5File, groups: Mapping[str, HdfMember], group: str) -> list[Variable]:
+    """Return the variables of a group that hold numbers; text is passed over.
+
+    Args:
+        file: the open file.
+        groups: members of its root by name.
+        group: name of the group; without it there are none.
+    """
+    if group not in groups:
+        return []
+    variables = []
+    for name, dataset in file.members(groups[group]).items():
+        if (
+            hasattr(dataset, "dtype")
+            and not is_dimension_scale(dataset)
+            and dataset.dtype.kind in "fiub"
+        ):
+            header = file.header(dataset, name)
+            dims = file.dims(dataset)
+            if len(dims) == len(header.shape):
+                variables.append(_with_axes(name, dataset, header, dims))
+    return variables
+
+
 class ArviZTree:
     """A table in the groups of an ArviZ file.
 
@@ -76,12 +100,9 @@ class ArviZTree:
         self.notes: tuple[str, ...] = ()
         posterior = [v for v in self._variables("posterior") if v.draws is not None]
         if not posterior or any(v.sims is None for v in posterior):
-            ranks = ", and the group prior_sbc holds ranks, not draws" * (
-                "prior_sbc" in self._groups
-            )
             raise ValueError(
                 f"An ArviZ file must hold posterior draws for many simulations; missing: a "
-                f"dimension of simulations in the group posterior{ranks}; got: "
+                f"dimension of simulations in the group posterior; got: "
                 f"{roles.names_text(self._groups)}. {_HOW}"
             )
         self._sizes = (posterior[0].sims or 0, posterior[0].draws or 0)
@@ -98,24 +119,10 @@ class ArviZTree:
     def close(self) -> None:
         self._file.close()
 
-    def _variables(self, group: str) -> list[_Variable]:
-        """The variables of a group that hold numbers; text is passed over."""
-        if group not in self._groups:
-            return []
-        variables = []
-        for name, dataset in self._file.members(self._groups[group]).items():
-            if (
-                hasattr(dataset, "dtype")
-                and not is_dimension_scale(dataset)
-                and dataset.dtype.kind in "fiub"
-            ):
-                header = self._file.header(dataset, name)
-                dims = self._file.dims(dataset)
-                if len(dims) == len(header.shape):
-                    variables.append(_with_axes(name, dataset, header, dims))
-        return variables
+    def _variables(self, group: str) -> list[Variable]:
+        return group_variables(self._file, self._groups, group)
 
-    def _check_sizes(self, drawn: Sequence[_Variable]) -> None:
+    def _check_sizes(self, drawn: Sequence[Variable]) -> None:
         sizes = sorted({(v.sims, v.draws) for v in drawn}, key=str)
         if len(sizes) > 1:
             raise ValueError(
@@ -123,7 +130,7 @@ class ArviZTree:
                 f"draws; got {roles.names_text(map(str, sizes))}. {_HOW}"
             )
 
-    def _truths(self, drawn: Sequence[_Variable]) -> dict[str, _Variable]:
+    def _truths(self, drawn: Sequence[Variable]) -> dict[str, Variable]:
         """The truth of each variable, from the first group that has any of them.
 
         Raises:
@@ -145,25 +152,28 @@ class ArviZTree:
             f"{self._sizes[0]:,} simulations; got: {roles.names_text(self._groups)}. {_HOW}"
         )
 
-    def _observations(self) -> list[_Variable]:
-        """The data of each simulation, from the first group that has any.
+    def _observations(self) -> list[Variable]:
+        """The data of each simulation, from the first group that has any; none without one.
 
         Raises:
-            ValueError: when no group has.
+            ValueError: when groups of data hold variables of another length alone.
         """
-        for group in _DATA:
+        present = [group for group in _DATA if self._variables(group)]
+        for group in present:
             observations = [v for v in self._variables(group) if self._at_each(v)]
             if observations:
                 return observations
+        if not present:
+            return []
         raise ValueError(
-            f"An ArviZ file must hold the data of each simulation; missing: variables over "
-            f"{self._sizes[0]:,} simulations in observed_data, prior_predictive or constant_data; "
-            f"got: {roles.names_text(self._groups)}. {_HOW}"
+            f"The data of an ArviZ file must be of each simulation; missing: variables over "
+            f"{self._sizes[0]:,} simulations in {roles.names_text(present)}; got: "
+            f"{roles.names_text(self._groups)}. {_HOW}"
         )
 
-    def _find_weights(self) -> dict[str, _Variable]:
+    def _find_weights(self) -> dict[str, Variable]:
         """Weights of draws and of true values, by role."""
-        found: dict[str, _Variable] = {}
+        found: dict[str, Variable] = {}
         for stem in ("log_w", "w"):
             aliases = {*roles.ROLES[stem], *roles.ROLES[f"{stem}_draws"]}
             sides = ((f"{stem}_draws", _WEIGHTS), (stem, _TRUE_WEIGHTS))
@@ -176,7 +186,7 @@ class ArviZTree:
                         found.setdefault(role, variable)
         return found
 
-    def _at_each(self, variable: _Variable) -> bool:
+    def _at_each(self, variable: Variable) -> bool:
         """Whether a variable has one value for each simulation: prior draws are simulations."""
         n = self._sizes[0]
         if variable.sims is not None:
@@ -187,17 +197,19 @@ class ArviZTree:
         n, k = self._sizes
         d, m = (sum(v.columns for v in many) for many in (self._drawn, self._data))
         truth = [self._truth[v.name] for v in self._drawn]
-        return {
+        headers = {
             "theta": ArrayHeader((n, d), _declared_dtype(truth)),
-            "x": ArrayHeader((n, m), _declared_dtype(self._data)),
             "theta_q": ArrayHeader((n, k, d), _declared_dtype(self._drawn)),
             "theta_names": label_header(d),
-            "x_names": label_header(m),
             **{
                 role: ArrayHeader((n, k) if role.endswith("_draws") else (n,), v.dtype)
                 for role, v in self._weights.items()
             },
         }
+        if m:
+            headers["x"] = ArrayHeader((n, m), _declared_dtype(self._data))
+            headers["x_names"] = label_header(m)
+        return headers
 
     def load(self, name: str) -> NDArray[np.generic]:
         truth = [self._truth[v.name] for v in self._drawn]
@@ -222,7 +234,7 @@ class ArviZTree:
             done += variable.columns
         return array
 
-    def _load(self, variable: _Variable) -> NDArray[np.generic]:
+    def _load(self, variable: Variable) -> NDArray[np.generic]:
         """The numbers of a variable: simulations, then chains, draws, and its own axes."""
         array = self._file.load(variable.dataset, variable.name).transpose(variable.axes)
         self.notes += self._file.new_notes()
@@ -231,7 +243,7 @@ class ArviZTree:
 
 def _with_axes(
     name: str, dataset: h5py.Dataset, header: ArrayHeader, dims: tuple[str, ...]
-) -> _Variable:
+) -> Variable:
     """A variable with its axes sorted by the names of its dimensions."""
     groups = (SIMULATIONS, CHAINS, DRAWS)
     places = [[i for i, dim in enumerate(dims) if dim in group][:1] for group in groups]
@@ -241,7 +253,7 @@ def _with_axes(
     merged = None if draws is None and chains is None else (draws or 1) * (chains or 1)
     if 0 in header.shape:
         merged = None
-    return _Variable(
+    return Variable(
         name=name,
         dataset=dataset,
         dtype=header.dtype,
@@ -252,11 +264,11 @@ def _with_axes(
     )
 
 
-def _common_working_dtype(variables: Sequence[_Variable]) -> np.dtype[np.generic]:
+def _common_working_dtype(variables: Sequence[Variable]) -> np.dtype[np.generic]:
     """The type that holds the numbers of all these variables once they are read."""
     return np.result_type(*(working_dtype(v.dtype) for v in variables))
 
 
-def _declared_dtype(variables: Sequence[_Variable]) -> np.dtype[np.generic]:
+def _declared_dtype(variables: Sequence[Variable]) -> np.dtype[np.generic]:
     """The type that holds the numbers of all these variables as the file has them."""
     return np.result_type(*(v.dtype for v in variables))

@@ -48,7 +48,7 @@ def upright(
             f"Axes were reversed, as MATLAB, Julia and R store them: {roles.shapes_text(shapes)} "
             f"are read as {theta[1]:,} simulations of {theta[0]:,} parameters.",
         )  # fmt: skip
-    if theta[0] < _FEW:
+    if theta[0] < _FEW <= theta[1]:
         shown = f"theta {roles.shape_text(theta)} and theta_q {roles.shape_text(q)}"
         as_is: Order = "NKD" if q[0] == theta[0] else "KND"
         turned: Order = "DKN" if q[-1] == theta[1] else "DNK"

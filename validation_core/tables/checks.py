@@ -15,7 +15,7 @@ from validation_core.tables import ranges, repeats
 from validation_core.tables.corrections import BEFORE_ALL, Correction
 from validation_core.tables.row_order import mixed_order_warning
 from validation_core.text import begun_text
-from validation_core.types import Array, PosteriorTable, TwoSamples
+from validation_core.types import Array, PosteriorTable, TruthRanks, TwoSamples
 
 FEW_ROWS = 50
 """Rows below which no classifier is trained."""
@@ -41,7 +41,7 @@ def find_finite_rows(arrays: Mapping[str, Array]) -> tuple[NDArray[np.bool_], di
         dropped: number of the others, by the array in which they are not.
 
     Raises:
-        ValueError: when more than half of the rows would go.
+        ValueError: when more than half of the rows would go, and fewer than 50 are left.
     """
     keep = np.ones(len(next(iter(arrays.values()))), dtype=bool)
     dropped: dict[str, int] = {}
@@ -51,13 +51,25 @@ def find_finite_rows(arrays: Mapping[str, Array]) -> tuple[NDArray[np.bool_], di
         if lost:
             dropped[f"NaN or infinite values in {name}"] = lost
         keep &= good
-    if 2 * keep.sum() < len(keep):
+    left = int(keep.sum())
+    if 2 * left < len(keep) and left < FEW_ROWS:
         raise ValueError(
-            f"At least half of the rows must be finite; got {len(keep) - int(keep.sum())} of "
+            f"At least half of the rows must be finite, or {FEW_ROWS}; got {len(keep) - left} of "
             f"{len(keep)} rows with NaN or infinite values ({', '.join(dropped)}). Find out why "
             f"the simulator or q returns them before testing q."
         )
     return keep, dropped
+
+
+def many_dropped_warnings(keep: NDArray[np.bool_]) -> tuple[str, ...]:
+    """A warning where more rows (N,) were left out than kept, since they were not finite."""
+    left = int(keep.sum())
+    if 2 * left >= len(keep):
+        return ()
+    return (
+        f"Only {left:,} of {len(keep):,} rows are finite: the diagnosis is of q at those alone, "
+        "and says nothing of it where the simulator or q fails.",
+    )
 
 
 def _finite_rows(array: Array) -> NDArray[np.bool_]:
@@ -69,7 +81,9 @@ def _finite_rows(array: Array) -> NDArray[np.bool_]:
 
 
 def data_warnings(
-    data: PosteriorTable | TwoSamples, names: Sequence[str], mistakes: Sequence[Correction] = ()
+    data: PosteriorTable | TwoSamples | TruthRanks,
+    names: Sequence[str],
+    mistakes: Sequence[Correction] = (),
 ) -> tuple[str, ...]:
     """Warnings of what makes the tests weak or misleading on these draws.
 
@@ -81,6 +95,11 @@ def data_warnings(
     Raises:
         ValueError: when every row is the same simulation, or q's draws are the truth itself.
     """
+    if isinstance(data, TruthRanks):
+        few = (
+            f"N = {len(data)} ranks is few: they show only gross errors. A few hundred are better."
+        )
+        return (few,) * (len(data) < FEW_ROWS)
     with np.errstate(all="ignore"):  # numbers near the largest there are overflow when squared
         return tuple(
             _table(data, names, mistakes)

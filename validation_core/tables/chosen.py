@@ -106,6 +106,8 @@ class JoinedArrays:
                 self.chosen[role] = here[0]
             elif here:
                 self._join(role, here)
+        if roles.says_no_x(names, headers):
+            self.chosen["x"] = roles.NO_X
 
     def _join(self, role: str, names: tuple[str, ...]) -> None:
         parts = {name: self._own[name] for name in names}

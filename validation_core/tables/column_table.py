@@ -1,4 +1,4 @@
-"""The table that a file of columns holds: long, melted, two samples, or one wide array."""
+"""The table that a file of columns holds: long, ranks, melted, two samples, or one wide array."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from validation_core.tables.listed_columns import ListedColumns
 from validation_core.tables.long_layout import chosen_columns, find_layout
 from validation_core.tables.long_table import LongTable
 from validation_core.tables.melted_table import find_melted, unmelted
+from validation_core.tables.rank_table import (
+    LongRankTable,
+    WideRankTable,
+    is_long_rank_table,
+    rank_columns,
+)
 from validation_core.tables.source import ArraySource
 from validation_core.tables.two_sample_table import SIDE, TwoSampleTable
 from validation_core.tables.wide_table import WideTable
@@ -34,6 +40,12 @@ def column_table(
         return TwoSampleTable(columns)
     named = {name for given in resolve_names(chosen or {}, (stem,)).values() for name in given}
     given = None if stem in named else chosen_columns(chosen or {}, columns.types)
+    if given is None and not _numbered(columns):
+        if is_long_rank_table(columns):
+            return LongRankTable(columns, limit)
+        ranks = () if stem in named or _is_role(stem) else rank_columns(columns)
+        if ranks:
+            return WideRankTable(columns, ranks)
     melted = None if given else find_melted(columns)
     if melted is not None:
         return column_table(unmelted(columns, melted, limit), stem, limit)

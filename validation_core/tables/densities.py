@@ -127,6 +127,8 @@ def read_observed(
     present = [name for name in OBSERVED if name in arrays]
     if not present:
         return None, ()
+    if not m:
+        return None, unread_notes(present, "since there is no x")
     if len(present) == 1:
         (other,) = {*OBSERVED} - {*present}
         return None, (
@@ -157,8 +159,11 @@ def _rows(shape: tuple[int, ...], d: int) -> bool:
     return shape[-1] == d and (len(shape) == 2 or (len(shape) == 3 and 1 in shape[:2]))
 
 
-def unused_array_warnings(arrays: Mapping[str, NDArray[np.generic]]) -> tuple[str, ...]:
-    """A warning of densities, quantities, observations that come with two plain samples."""
+def unused_array_warnings(
+    arrays: Mapping[str, NDArray[np.generic]], reason: str = "since two samples have no x"
+) -> tuple[str, ...]:
+    """A warning of densities, quantities, observations that come with two plain samples, or with
+    ranks."""
     of_tables = (*DENSITIES, *OBSERVED, "around")
     present = [name for name in arrays if name in of_tables or is_quantity(name)]
-    return unread_notes(present, "since two samples have no x")
+    return unread_notes(present, reason)

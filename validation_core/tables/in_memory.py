@@ -22,6 +22,7 @@ from validation_core.tables.long_table import LongTable
 from validation_core.tables.memory_arrays import MemoryArrays
 from validation_core.tables.memory_columns import MemoryColumns
 from validation_core.tables.options import Reading, ReadingOptions
+from validation_core.tables.ragged import plain_values
 from validation_core.tables.reading import read, read_source
 from validation_core.tables.records import FIELD_AXES, RecordArrays, records_of
 from validation_core.tables.source import ArraySource
@@ -55,7 +56,9 @@ def read_in_memory(value: Any, **options: Unpack[Reading]) -> Upload:
         if isinstance(reader, LongTable) and reader.named:
             wanted = replace(wanted, arrays=None)
         return read_source(reader, math.inf, wanted, columns=isinstance(reader, ListedColumns))
-    reader = RecordArrays(MemoryArrays(arrays_of(value)), wanted.arrays)
+    plain = plain_values(value)
+    wanted = replace(wanted, missing=wanted.missing or plain.missing)
+    reader = RecordArrays(MemoryArrays(arrays_of(plain.values), plain.notes), wanted.arrays)
     return read_source(reader, math.inf, wanted)
 
 

@@ -72,12 +72,14 @@ def chosen_columns(chosen: Chosen, names: Collection[str]) -> dict[str, tuple[st
         ValueError: for a role of long tables that is given to a column that there is not.
     """
     found: dict[str, tuple[str, ...]] = {}
-    for role, given in resolve_names(chosen, names).items():
+    wanted = resolve_names(chosen, names)
+    if roles.says_no_x(wanted, names):
+        wanted["x"] = ()
+    for role, given in wanted.items():
         columns = [match for name in given for match in _matches(name, names)]
         found[role] = tuple(dict.fromkeys(columns))
     unknown = [role for role in found if role not in COLUMN_ROLES and role not in _BESIDE]
-    lost = [n for given in resolve_names(chosen, names).values() for n in given
-            if not _matches(n, names)]  # fmt: skip
+    lost = [n for given in wanted.values() for n in given if not _matches(n, names)]
     if not {"sim", "draw", "truth"} & {*found}:
         return None if lost or unknown or not found else found
     if lost or unknown:
@@ -129,7 +131,9 @@ def find_layout(
         truths, drawn = zip(*pairs, strict=True)
         marker = marker if "truth" in given else None
         own = tuple(name for name in x if name not in truths and name not in drawn)
-        return LongLayout(sim, draw, marker, truths, drawn, own or None, beside)
+        return LongLayout(
+            sim, draw, marker, truths, drawn, own if own or "x" in given else None, beside
+        )
     theta = tuple(given.get("theta", given.get("theta_q", ()))) or _starting(free, "theta")
     if not theta and marker is not None:
         theta = tuple(name for name in free if name not in x)

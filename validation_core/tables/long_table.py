@@ -66,6 +66,12 @@ class LongTable:
                     f"The columns of a long table must hold real numbers; got text or others in "
                     f"{roles.label(name)!r}. Save numbers in it, or rename it to leave it out."
                 )
+        if layout.x == () and self._free and not named:
+            raise ValueError(
+                f"A long table must have the columns sim, draw, theta_* and x_*; missing: x_*; "
+                f"got: {roles.names_text(columns.types)}. Rename the columns of the data; where "
+                f"there are none, say so: --map x=none, or arrays={{'x': 'none'}} in Python."
+            )
         self._notes: tuple[str, ...] = ()
 
     @property
@@ -125,18 +131,24 @@ class LongTable:
             headers[f"{stem}_draws"] = ArrayHeader((places.n, places.k), dtype([name]))
         return headers
 
+    @property
+    def _free(self) -> list[str]:
+        """The columns of numbers that are nothing else than perhaps data."""
+        layout = self._layout
+        used = {*layout.row_columns, *layout.theta, *layout.theta_q, *layout.beside.values()}
+        return [
+            name
+            for name, dtype in self._columns.types.items()
+            if dtype is not None and name not in used and name != ""
+        ]
+
     @cached_property
     def _x(self) -> tuple[str, ...]:
         """The columns of the data: those that are named so, or are the same in each simulation."""
         layout = self._layout
         if layout.x is not None:
             return layout.x
-        used = {*layout.row_columns, *layout.theta, *layout.theta_q, *layout.beside.values()}
-        free = [
-            name
-            for name, dtype in self._columns.types.items()
-            if dtype is not None and name not in used and name != ""
-        ]
+        free = self._free
         same = dict.fromkeys(free, True)
         first: dict[str, NDArray[np.float64]] = {}
         for rows, batch in self._columns.pieces(free) if free else ():

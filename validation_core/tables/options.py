@@ -8,6 +8,7 @@ from typing import TypedDict
 
 from validation_core.tables.chosen import Chosen
 from validation_core.tables.source import Order
+from validation_core.tables.x_columns import Missing
 
 
 class Reading(TypedDict, total=False):
@@ -19,6 +20,8 @@ class Reading(TypedDict, total=False):
     logarithms: Sequence[str] | None
     bounds: Mapping[str, tuple[float, float]] | None
     corrections: Sequence[str]
+    missing: Missing | None
+    max_rank: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +32,7 @@ class ReadingOptions:
     """Order of theta_q's axes; needed only when N = K."""
     arrays: Chosen | None = None
     """Names of arrays by role, where they are not recognised: {"theta": "params"}; several are
-    joined by columns: {"x": ["image", "meta"]}."""
+    joined by columns: {"x": ["image", "meta"]}; {"x": "none"} says that there is no x."""
     circular: Sequence[str] | Mapping[str, float] | None = None
     """Names of the angles among the parameters, or the period of each; None to recognise them."""
     logarithms: Sequence[str] | None = None
@@ -39,3 +42,8 @@ class ReadingOptions:
     """The prior's least and greatest value of parameters: {"theta_2": (0, 1)}."""
     corrections: Sequence[str] = ()
     """Mistakes to correct: any of scale, columns, rows, one_row, thin or thin=M."""
+    missing: Missing | None = None
+    """What NaN in x means: "mask", a missing value, or "drop", a failed simulation; None to
+    recognise padding, and to leave out other rows."""
+    max_rank: int | None = None
+    """The largest rank that ranks can take, where the file does not say it."""

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from validation_core.tables import (
     arviz,
+    arviz_ranks,
     column_table,
     csv_columns,
     hdf5_arrays,
@@ -244,9 +245,11 @@ def _open_source(
         return json_file.json_arrays(path, stem, limit, chosen)
     file = hdf5_file.Hdf5File(path, limit)
     groups = file.members()
-    ranks = "prior_sbc" in groups and not roles.find_roles(groups).found
+    ranks = arviz_ranks.GROUP in groups and not roles.find_roles(groups).found
     is_tree = "posterior" in groups and not hdf5_file.is_dataset(groups["posterior"])
-    if not chosen and (is_tree or ranks):
+    if not chosen and ranks and not is_tree:
+        return arviz_ranks.ArviZRanks(file, groups)
+    if not chosen and is_tree:
         return arviz.ArviZTree(file, groups)
     if not chosen and (events := hdf5_events.find_events(file, groups)):
         return hdf5_events.Hdf5Events(file, events)

@@ -8,7 +8,7 @@ import select
 import stat
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from validation_core.tables.foreign_formats import SAVE, foreign_format
 from validation_core.tables.options import Reading, ReadingOptions
 from validation_core.tables.source import LIMIT, AmbiguousOrder, ArraySource, UnknownArrays
 from validation_core.tables.table import Upload
+from validation_core.tables.truth_ranks import UnknownMaxRank
 
 File = Path | str | bytes | BinaryIO
 """A path, the bytes of a file, or a file opened for reading."""
@@ -36,7 +37,7 @@ _PIECE = 2**20
 
 
 def read(file: File, *, limit: int = LIMIT, name: str = "", **options: Unpack[Reading]) -> Upload:
-    """Read the table or the two samples in a file.
+    """Read the table, the two samples or the ranks in a file.
 
     Args:
         file: a path, the bytes of the file, or the file opened for reading.
@@ -45,11 +46,12 @@ def read(file: File, *, limit: int = LIMIT, name: str = "", **options: Unpack[Re
         options: fields of `ReadingOptions`.
 
     Returns:
-        a `TableUpload`, or a `SamplesUpload` for two samples.
+        a `TableUpload`, a `SamplesUpload` for two samples, or a `RanksUpload` for ranks.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
         UnknownArrays: when the names of its arrays do not tell a table.
+        UnknownMaxRank: for ranks whose largest value is not given.
         ValueError: for everything else that cannot be diagnosed.
     """
     chosen = ReadingOptions(**options)
@@ -80,28 +82,18 @@ def read_source(
     roles.check_chosen_roles(resolve_names(chosen or {}, shapes), shapes)
     joined = JoinedArrays(declared, reader.load, chosen)
     known = roles.find_roles(joined.headers, joined.chosen)
-    _require_roles(known.found, shapes, columns=columns)
+    joined_shapes = {array: header.shape for array, header in joined.headers.items()}
+    try:
+        without_x = roles.says_no_x(joined.chosen, shapes)
+        table.require_roles(known.found, joined_shapes, without_x=without_x)
+    except UnknownArrays as question:
+        words = f"{question} {_LONG}" if columns else str(question)
+        raise UnknownArrays(words, shapes, columns=columns) from None
     numbers = {role: joined.load(array) for role, array in known.found.items()}
     notes = known.notes + joined.notes + reader.notes
     types = {role: joined.headers[array].dtype for role, array in known.found.items()}
     options = replace(options, order=options.order or reader.order)
     return table.assemble_upload(numbers, notes, options, types)
-
-
-def _require_roles(
-    found: Collection[str], shapes: Mapping[str, tuple[int, ...]], *, columns: bool
-) -> None:
-    """Refuse arrays that make no table; of columns, say how those of a long table are named.
-
-    Raises:
-        UnknownArrays: with the arrays that are missing and those that are present.
-    """
-    try:
-        table.require_roles(found, shapes)
-    except UnknownArrays as question:
-        if not columns:
-            raise
-        raise UnknownArrays(f"{question} {_LONG}", question.shapes, columns=True) from None
 
 
 @contextmanager
@@ -111,11 +103,12 @@ def refusals_in_words() -> Iterator[None]:
     Raises:
         AmbiguousOrder: as raised within.
         UnknownArrays: as raised within.
+        UnknownMaxRank: as raised within.
         ValueError: in place of every other error.
     """
     try:
         yield
-    except (AmbiguousOrder, UnknownArrays):
+    except (AmbiguousOrder, UnknownArrays, UnknownMaxRank):
         raise
     except Exception as error:
         if type(error) is ValueError and "\n" not in str(error):

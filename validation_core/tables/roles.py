@@ -31,6 +31,11 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "q": ("q",),
     "theta_names": ("theta_names", "parameter_names", "variable_names", "names"),
     "x_names": ("x_names",),
+    "x_shape": ("x_shape",),
+    "x_summary": ("x_summary", "x_summaries"),
+    "ranks": ("ranks", "sbc_ranks"),
+    "max_rank": ("max_rank", "num_posterior_samples"),
+    "pit": ("pit", "pits", "pit_values"),
     "periods": ("periods",),
     "bounds": ("bounds", "prior_bounds"),
     "log_q": ("log_q", "log_prob_true"),
@@ -85,11 +90,18 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Names of an array by its role: our own first, then those of sbi, BayesFlow, tarp, sbibm, dingo,
 ltu-ili and swyft."""
+NO_X = "none"
+"""The name that a user gives x to say that there is none."""
 QUANTITY, DRAWS_OF_QUANTITY = "quantity_", "_draws"
 """Beginning of the name of a test quantity of a user's own; end of that of its values at draws."""
 LABEL_LENGTH = 40
 """Characters of a name that are shown."""
 _SHOWN = 20  # names in a list
+_UNKNOWN = "no test knows an array of that name"
+_UNREAD = {
+    "dap_samples": "one draw of q at each x is a table with K = 1, by --map theta_q=dap_samples"
+}
+"""Why an array of this name is left unread, where there is more to say."""
 _NAME_LENGTH = 120
 _READ_LENGTH = 1000  # characters of a name that are looked at
 _LAST_CODE, _REPLACEMENT = 0x10FFFF, 0xFFFD  # of Unicode
@@ -115,12 +127,14 @@ def find_roles(arrays: Iterable[str], chosen: Mapping[str, str] | None = None) -
         arrays: names of the arrays; of a mapping to arrays or headers, their shapes are looked at.
         chosen: name of an array by the role that the user gives it; absent ones are ignored.
     """
-    by_role = {role: name for role, name in (chosen or {}).items() if name in set(arrays)}
+    every = list(arrays)
+    by_role = {role: name for role, name in (chosen or {}).items() if name in every}
     present: dict[str, str] = {}
-    for name in arrays:
+    known = {role: names for role, names in ROLES.items() if role != "x"}
+    for name in every:
         if name not in by_role.values():
             present.setdefault(name.lower(), name)
-    for role, aliases in ROLES.items():
+    for role, aliases in (known if says_no_x(chosen, every) else ROLES).items():
         names = [present[alias] for alias in aliases if alias in present]
         if names:
             by_role.setdefault(role, names[0])
@@ -128,7 +142,7 @@ def find_roles(arrays: Iterable[str], chosen: Mapping[str, str] | None = None) -
         if is_quantity(lower):
             by_role.setdefault(QUANTITY + name[len(QUANTITY) :], name)
     used = set(by_role.values())
-    unread = [name for name in arrays if name not in used]
+    unread = [name for name in every if name not in used]
     return _Roles(by_role, tuple(_unread_array_notes(unread, arrays, by_role)))
 
 
@@ -144,7 +158,7 @@ def _unread_array_notes(
     draws = [name for name in unread if len(at := shapes.get(name, ())) == 2 and rows in at]
     draws = [name for name in draws if name not in values]
     for name in unread:
-        note = f"{label(name)!r} was left unread: no test knows an array of that name."
+        note = f"{label(name)!r} was left unread: {_UNREAD.get(name, _UNKNOWN)}."
         partner = _draws_named_after(name, draws, len(values)) if name in values else None
         if partner is not None:
             stem = re.sub(r"\W+", "_", name.lower()).strip("_") or "mine"
@@ -167,12 +181,24 @@ def _draws_named_after(name: str, draws: Sequence[str], values: int) -> str | No
 
 
 def roles_complete(roles: Collection[str]) -> bool:
-    """Whether these roles make a table or, without draws at each x, two samples or probabilities
-    of classes."""
-    return {"theta", "x", "theta_q"} <= {*roles} or (
-        "theta_q" not in roles
-        and ({"p", "q"} <= {*roles} or {"probabilities", "label"} <= {*roles})
+    """Whether these roles make a table or, without draws at each x, two samples, ranks, or
+    probabilities of classes."""
+    found = {*roles}
+    others = ({"p", "q"}, {"ranks", "max_rank"}, {"pit"}, {"probabilities", "label"})
+    return {"theta", "x", "theta_q"} <= found or (
+        "theta_q" not in found and any(other <= found for other in others)
     )
+
+
+def says_no_x(chosen: Mapping[str, str | Sequence[str]] | None, names: Collection[str]) -> bool:
+    """Whether a user says that there is no x, by a name that no array has.
+
+    Args:
+        chosen: names of arrays by the role that the user gives them.
+        names: names of the arrays.
+    """
+    given = (chosen or {}).get("x", "")
+    return NO_X in (given, "+".join(given)) and NO_X not in names
 
 
 def check_chosen_roles(
@@ -192,7 +218,8 @@ def check_chosen_roles(
         raise ValueError(
             f"An array is one of {roles}; got {names_text(unknown)}. Choose among those."
         )
-    if lost := [name for names in chosen.values() for name in names if name not in shapes]:
+    named = [n for role, n in chosen.items() if role != "x" or not says_no_x(chosen, shapes)]
+    if lost := [name for names in named for name in names if name not in shapes]:
         raise ValueError(
             f"Name arrays that the file holds; got {names_text(lost)}, and it holds "
             f"{shapes_text(shapes)}. Correct the name."

@@ -107,7 +107,10 @@ def read_files(
     if len(single) > 1:
         parts = [_stacked(single), *(part for part in parts if part not in single)]
     tables = [[part] for part in parts if part.whole]
-    tables += _merged([part for part in parts if not part.whole], parts, names)
+    without_x = roles.says_no_x(names, shapes)
+    tables += _merged(
+        [part for part in parts if not part.whole], parts, names, without_x=without_x
+    )
     # In the order in which the files came.
     tables.sort(key=lambda members: parts.index(members[0]))
     labels = _different([members[0].label for members in tables])
@@ -216,7 +219,11 @@ def _stacked(parts: Sequence[_TablePart]) -> _TablePart:
 
 
 def _merged(
-    parts: Sequence[_TablePart], every: Sequence[_TablePart], names: Mapping[str, Sequence[str]]
+    parts: Sequence[_TablePart],
+    every: Sequence[_TablePart],
+    names: Mapping[str, Sequence[str]],
+    *,
+    without_x: bool,
 ) -> list[list[_TablePart]]:
     """Put parts of tables together: the members of each table, that which names it first.
 
@@ -235,8 +242,9 @@ def _merged(
     tables = [list(parts)] if len(heads) < 2 else [[head, *shared] for head in heads]
     for members in tables:
         roles = [role for part in members for role in part.roles]
+        found = {role: name for part in members for role, name in part.roles.items()}
         try:
-            table.require_roles(roles, dict.fromkeys(roles, ()))
+            table.require_roles(found, _all_shapes(members), without_x=without_x)
         except ValueError:
             raise _refusal(every, "files that do not make whole tables") from None
         once = [r for r in roles if not r.endswith("_names") and len(names.get(r, ())) < 2]

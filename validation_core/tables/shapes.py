@@ -16,6 +16,12 @@ def real_numbers(name: str, array: NDArray[np.generic]) -> Array:
     Raises:
         ValueError: for text, complex numbers, records, or nothing at all.
     """
+    if array.dtype.kind == "c":
+        raise ValueError(
+            f"{name} must hold real numbers; got {array.dtype}. Save its real and imaginary parts "
+            f"as columns of their own: {name} = numpy.concatenate([{name}.real, {name}.imag], "
+            f"axis=-1)."
+        )
     if not source.is_real(array):
         raise ValueError(
             f"{name} must hold real numbers; got {array.dtype}. Save it as float32 or float64."

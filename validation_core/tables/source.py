@@ -219,10 +219,14 @@ def check_headers(declared: Mapping[str, ArrayHeader], limit: float) -> Mapping[
     """
     objects = [name for name, header in declared.items() if header.dtype.hasobject]
     if objects:
+        ragged = (
+            " Rows of different lengths become an array by import validation_core as npt; "
+            "npt.Table(theta, x, theta_q).save('table.npz')."
+        )
         raise ValueError(
             f"Arrays must hold plain numbers or text; got pickled Python objects in "
             f"{names_text(objects)}, which are never loaded. Save them as numbers, names with "
-            f".astype(str), or leave them out."
+            f".astype(str), or leave them out.{ragged * bool({'x', 'theta_q'} & {*objects})}"
         )
     if len(declared) > ARRAYS:
         raise ValueError(

@@ -1,10 +1,10 @@
-"""A table (theta, x, theta_q) or two samples (p, q), assembled from arrays and checked."""
+"""A table (theta, x, theta_q), two samples (p, q) or ranks, assembled from arrays and checked."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Unpack
@@ -20,6 +20,7 @@ from validation_core.tables import (
     bounds,
     checks,
     corrections,
+    draw_counts,
     float_type,
     logarithms,
     ranges,
@@ -49,10 +50,19 @@ from validation_core.tables.own_quantities import (
 )
 from validation_core.tables.ranges import Range
 from validation_core.tables.roles import DRAWS_OF_QUANTITY, is_quantity
-from validation_core.tables.shapes import data_rows, draws_array, matrix, real_numbers
+from validation_core.tables.shapes import draws_array, matrix, real_numbers
+from validation_core.tables.truth_ranks import read_ranks
 from validation_core.tables.weights import Weighting
+from validation_core.tables.x_columns import GAPS, Missing, read_x
 from validation_core.text import count_text
-from validation_core.types import Array, ClassProbabilities, Joint, PosteriorTable, TwoSamples
+from validation_core.types import (
+    Array,
+    ClassProbabilities,
+    Joint,
+    PosteriorTable,
+    TruthRanks,
+    TwoSamples,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +70,11 @@ class Upload(ABC):
     """Draws that were read and checked, their labels, and all a user should know about them.
 
     A `TableUpload` has draws of q at each x, a `SamplesUpload` two samples without x, a
-    `ProbabilitiesUpload` probabilities of classes.
+    `RanksUpload` ranks of true values without the draws, a `ProbabilitiesUpload` probabilities of
+    classes.
     """
 
-    data: PosteriorTable | TwoSamples | ClassProbabilities
+    data: PosteriorTable | TwoSamples | TruthRanks | ClassProbabilities
     names: tuple[str, ...]
     """Labels of the D parameters."""
     digest: str
@@ -84,7 +95,8 @@ class Upload(ABC):
     """Test quantities of the user's own: quantity_NAME (N,) and quantity_NAME_draws (N, K), with
     NaN where one is not known. Two samples have none."""
     observed: tuple[Array, Array] | None = None
-    """A real observation x_o (M,) and q's draws there, theta_o (K_o, D); None for two samples."""
+    """A real observation x_o (M,) and q's draws there, theta_o (K_o, D); None for other uploads
+    than tables."""
     image: tuple[int, ...] = ()
     """Shape of theta at each simulation where it is an image: height, width, perhaps colours."""
     periods: tuple[float, ...] = ()
@@ -147,6 +159,11 @@ class Upload(ABC):
     def arrays(self) -> dict[str, Array]:
         """The arrays by their public names, as a file holds them and the store keeps them."""
 
+    @property
+    @abstractmethod
+    def held(self) -> str:
+        """What it holds and what it therefore lacks, to follow "got"."""
+
     @staticmethod
     def of(arrays: Mapping[str, NDArray[np.generic]], /, **options: Unpack[Reading]) -> Upload:
         """Make an upload from arrays in memory.
@@ -158,6 +175,7 @@ class Upload(ABC):
         Raises:
             ValueError: as `read` does.
         """
+        wanted = ReadingOptions(**options)
         known = roles.find_roles(arrays)
         numbers = {
             role: arrays[name].astype(source.working_dtype(arrays[name].dtype), copy=False)
@@ -165,7 +183,7 @@ class Upload(ABC):
         }
         require_roles(known.found, {name: array.shape for name, array in arrays.items()})
         declared = {role: arrays[name].dtype for role, name in known.found.items()}
-        return assemble_upload(numbers, known.notes, ReadingOptions(**options), declared)
+        return assemble_upload(numbers, known.notes, wanted, declared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,10 +239,15 @@ class TableUpload(Upload):
     def dims(self) -> tuple[int, int]:
         return self.data.theta.shape[1], self.data.x.shape[1]
 
+    @property
+    def held(self) -> str:
+        return "draws of q at each x" if self.dims[1] else "draws of q at each x, but no x"
+
     def arrays(self) -> dict[str, Array]:
         given = {**self.densities, **self.quantities}
         beside = given if self.weighting is None else self.weighting.arrays
-        table = {"theta": self.data.theta, "x": self.data.x, "theta_q": self.as_came.q}
+        x = {"x": self.data.x} if self.dims[1] else {}
+        table = {"theta": self.data.theta, **x, "theta_q": self.as_came.q}
         observed = dict(zip(("x_o", "theta_o"), self.observed or (), strict=False))
         ends = {} if self.bounds is None else {"bounds": self.bounds}
         mark = {} if self.around is None else {"around": np.array([self.around])}
@@ -258,8 +281,57 @@ class SamplesUpload(Upload):
     def dims(self) -> tuple[int, int]:
         return self.data.p.theta.shape[1], self.data.p.x.shape[1]
 
+    @property
+    def held(self) -> str:
+        return "two samples p and q, which have no x"
+
     def arrays(self) -> dict[str, Array]:
         return {"p": self.data.p.theta, "q": self.data.q.theta}
+
+
+@dataclass(frozen=True, eq=False)
+class RanksUpload(Upload):
+    """Ranks of true values among q's draws, or PIT values, without the draws."""
+
+    data: TruthRanks
+
+    @property
+    def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
+        return (), ()
+
+    @property
+    def groups(self) -> None:
+        return None
+
+    @property
+    def n(self) -> int:
+        return len(self.data)
+
+    @property
+    def k(self) -> int:
+        """Draws that each true value was ranked among; 0 where that is not known."""
+        most = self.data.most
+        return int(most.flat[0]) if most.size and (most == most.flat[0]).all() else 0
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        return self.data.below.shape[1], 0
+
+    @property
+    def held(self) -> str:
+        return "ranks alone, without q's draws"
+
+    @property
+    def ranked(self) -> str:
+        """What its numbers are: `ranks among 100 draws`, `PIT values`."""
+        if not self.data.most.any():
+            return "PIT values"
+        return f"ranks among {f'{self.k:,}' if self.k else 'several numbers of'} draws"
+
+    def arrays(self) -> dict[str, Array]:
+        if not self.data.most.any():
+            return {"pit": self.data.below}
+        return {"ranks": self.data.below, "max_rank": self.data.most}
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,6 +360,10 @@ class ProbabilitiesUpload(Upload):
     def dims(self) -> tuple[int, int]:
         return self.data.p.shape[1], 0
 
+    @property
+    def held(self) -> str:
+        return "probabilities of classes, which have no draws"
+
     def arrays(self) -> dict[str, Array]:
         classes = np.asarray(self.data.classes, np.float64)
         return {"probabilities": self.data.p, "label": classes}
@@ -300,21 +376,32 @@ LAYOUTS = (
 """The remedy at the end of a refusal of unknown arrays."""
 
 
-def require_roles(found: Collection[str], present: Mapping[str, tuple[int, ...]]) -> None:
-    """Refuse arrays that make neither a table nor two samples.
+def require_roles(
+    found: Mapping[str, str], present: Mapping[str, tuple[int, ...]], *, without_x: bool = False
+) -> None:
+    """Refuse arrays that make neither a table, nor two samples, nor ranks.
+
+    A table may do without x; where an array of another name is as long as theta, the user is
+    asked whether that is x.
 
     Args:
-        found: roles of the arrays.
+        found: name of an array by its role.
         present: shape of every array by its name.
+        without_x: whether the user says that there is no x.
 
     Raises:
         UnknownArrays: with the arrays that are missing and those that are present.
     """
-    table, others = ("theta", "x", "theta_q"), (("p", "q"), ("probabilities", "label"))
-    # Two samples, or classes, are meant when only their names are there.
+    table = ("theta", "x", "theta_q")
+    others = (("p", "q"), ("probabilities", "label"))
+    # Two samples, ranks or classes are meant when only their names are there.
     meant = [pair for pair in others if {*pair} & {*found}]
+    if {"ranks", "pit"} & {*found} and "theta_q" not in found:
+        return
     wanted = meant[0] if meant and not {"theta", "theta_q"} & {*found} else table
     missing = [name for name in wanted if name not in found]
+    if missing == ["x"] and ("x_summary" in found or without_x or not _maybe_x(found, present)):
+        return
     if missing:
         listed = roles.shapes_text(present)
         if missing == ["theta_q"]:
@@ -327,9 +414,19 @@ def require_roles(found: Collection[str], present: Mapping[str, tuple[int, ...]]
         raise source.UnknownArrays(
             f"A file must hold theta (N, D), x (N, ...) and theta_q (N, K, D), or p (n, d) and "
             f"q (n', d), or probabilities (N, C) and label (N,); missing: {', '.join(missing)}; "
-            f"got: {listed}. Add what is missing. {LAYOUTS}",
+            f"got: {listed}. Add what is missing. {LAYOUTS}{_WITHOUT_X * (missing == ['x'])}",
             present,
         )
+
+
+_WITHOUT_X = " Where none of them is x: --map x=none, or arrays={'x': 'none'}."
+
+
+def _maybe_x(found: Mapping[str, str], present: Mapping[str, tuple[int, ...]]) -> bool:
+    """Whether an array without a role has as many rows as theta, as x has."""
+    rows = present.get(found["theta"], ())[:1]
+    free = [shape for name, shape in present.items() if name not in found.values()]
+    return any(shape[:1] == rows for shape in free if shape)
 
 
 def assemble_upload(
@@ -348,6 +445,7 @@ def assemble_upload(
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
+        UnknownMaxRank: for ranks whose largest value is not given.
         ValueError: for everything else that cannot be diagnosed.
     """
     draws = "theta" in arrays and "theta_q" in arrays
@@ -358,7 +456,9 @@ def assemble_upload(
         return _table(arrays, notes, options, declared)
     if "probabilities" in arrays and "label" in arrays:
         return _probabilities(arrays, notes)
-    return _samples(arrays, notes, declared)
+    if "p" in arrays and "q" in arrays:
+        return _samples(arrays, notes, declared)
+    return _ranks(arrays, notes, options.max_rank)
 
 
 def _table(
@@ -374,21 +474,25 @@ def _table(
     notes += turned_axes
     arrays, image = _flat(arrays)
     theta = matrix("theta", real_numbers("theta", arrays["theta"]))
-    x = data_rows(real_numbers("x", arrays["x"]), len(theta))
+    columns = read_x(arrays, len(theta), options.missing)
+    x = columns.x
+    arrays = {**arrays, **_known({"x_o": columns.observed, "x_names": columns.names})}
     n, d = theta.shape
     q, saved_order = draws_array(real_numbers("theta_q", arrays["theta_q"]), n, d, order)
     densities, density_warnings = read_densities(arrays, (n, q.shape[1]), saved_order)
     given = weights.read_weights(arrays, (n, q.shape[1]), saved_order)
     quantities, quantity_warnings = read_quantities(arrays, (n, q.shape[1]), saved_order)
+    cut = draw_counts.cut_to_shortest(q)
+    q = cut.q
     # So that they are kept and left out with their rows.
     densities |= {**given.logs, **quantities}
+    densities = {name: _as_many(array, q.shape[1]) for name, array in densities.items()}
     names = roles.column_labels(arrays.get("theta_names"), "theta", d)[0]
     mended = corrections.mend(PosteriorTable(theta, x, q), names, wanted)
     theta, q = mended.data.theta, mended.data.q
     densities, told_unused = corrections.usable_densities(densities, mended.made)
-    keep, dropped = checks.find_finite_rows(
-        {"theta": theta, "x": x, "theta_q": q, **given.undefined()}
-    )
+    undefined = {name: _as_many(a, q.shape[1]) for name, a in given.undefined().items()}
+    keep, dropped = checks.find_finite_rows({"theta": theta, "x": x, "theta_q": q, **undefined})
     theta, x, q, densities = _some_rows(keep, theta, x, q, densities)
     observed, told_observed = read_observed(arrays, x.shape[1], d)
     observed = observed and (observed[0], mended.of_draws(observed[1]))
@@ -397,7 +501,8 @@ def _table(
     theta, q = same.arrays["theta"], same.arrays["theta_q"]
     observed = observed and (observed[0], same.arrays["theta_o"])
     densities, told_log = _one_type(densities, declared)
-    again = repeats.repeated_simulations(theta, x)
+    # Without x, rows of one theta may be of different data.
+    again = repeats.repeated_simulations(theta, x) if x.shape[1] else np.zeros(len(theta), bool)
     theta, x, q, densities = _some_rows(~again, theta, x, q, densities)
     copies = repeats.copies_of_theta(theta, few="one_row" in wanted)
     theta, x, q, densities = _some_rows(~copies, theta, x, q, densities)
@@ -430,6 +535,7 @@ def _table(
     warnings = (
         *outside,
         *angles.warnings(turned, names),
+        *checks.many_dropped_warnings(keep),
         *same.warnings,
         *repeats.dropped_repeat_warnings(again),
         *density_warnings,
@@ -463,6 +569,14 @@ def _table(
         around=mark,
         notes=(
             *notes,
+            *roles.unread_notes(
+                [name for name in ("ranks", "max_rank", "pit") if name in arrays],
+                "since ranks are worked out from theta_q",
+            ),
+            *columns.notes,
+            *(_NO_X,) * (not x.shape[1]),
+            *_gap_notes(dropped, options.missing),
+            *cut.notes,
             *corrections.notes(made),
             *told_unused,
             *same.notes,
@@ -491,6 +605,31 @@ def _table(
     )
     labels = np.array(logarithms.labels(names, by_log))
     return _labelled(whole, {**arrays, "theta_names": labels} if by_log else arrays, came)
+
+
+def _known(arrays: Mapping[str, NDArray[np.generic] | None]) -> dict[str, NDArray[np.generic]]:
+    return {name: array for name, array in arrays.items() if array is not None}
+
+
+def _as_many(densities: Array, k: int) -> Array:
+    """Log densities at the draws (N, K) that are left; those at the truths (N,) as they are."""
+    return densities[:, :k] if densities.ndim == 2 else densities
+
+
+def _gap_notes(dropped: Mapping[str, int], missing: Missing | None) -> tuple[str, ...]:
+    """How rows with NaN in x can be kept, where some were left out unasked."""
+    if missing is not None or GAPS not in dropped:
+        return ()
+    return (
+        "Rows with NaN in x were left out as failed simulations. Where NaN is a missing value, "
+        "keep them: --missing mask on the command line, missing='mask' in Python.",
+    )
+
+
+_NO_X = (
+    "There is no x: ranks, relabelling and scores of theta alone are tested; where over x q is "
+    "wrong, and whether it is right at an observation, cannot be asked."
+)
 
 
 def _some_rows(
@@ -613,8 +752,33 @@ def _probabilities(arrays: Mapping[str, NDArray[np.generic]], notes: tuple[str, 
     )
 
 
+def _ranks(
+    arrays: Mapping[str, NDArray[np.generic]], notes: tuple[str, ...], max_rank: int | None
+) -> Upload:
+    """The ranks that these arrays hold; rows without one are left out."""
+    read = read_ranks(arrays, max_rank)
+    keep, dropped = checks.find_finite_rows({"ranks": read.ranks.below})
+    ranks = TruthRanks(read.ranks.below[keep], read.ranks.most[keep])
+    beside = [name for name in ("theta", "x") if name in arrays]
+    whole = RanksUpload(
+        data=ranks,
+        names=(),
+        digest=keys.digest(ranks=ranks.below, most=ranks.most),
+        dropped=dropped,
+        warnings=(*read.warnings, *unused_array_warnings(arrays, "since ranks have no draws")),
+        notes=(
+            *notes,
+            *read.notes,
+            *roles.unread_notes(beside, "since ranks without q's draws need neither"),
+        ),
+    )
+    return _labelled(whole, arrays, ranks)
+
+
 def _labelled(
-    whole: Upload, arrays: Mapping[str, NDArray[np.generic]], came: PosteriorTable | TwoSamples
+    whole: Upload,
+    arrays: Mapping[str, NDArray[np.generic]],
+    came: PosteriorTable | TwoSamples | TruthRanks,
 ) -> Upload:
     """The upload with its labels, and with warnings, which name columns by them, of the draws as
     they came."""

@@ -33,10 +33,15 @@ class WideTable:
     def headers(self) -> Mapping[str, ArrayHeader]:
         shape = (self._columns.rows, len(self._chosen))
         headers = {self._stem: ArrayHeader(shape, self._columns.common_dtype(self._chosen))}
-        labels = f"{self._stem.lower()}_names"
-        if labels in roles.ROLES and not self._chosen[0].startswith("column_"):
+        if (labels := self._labels) in roles.ROLES and not self._chosen[0].startswith("column_"):
             headers[labels] = label_header(len(self._chosen))
         return headers
+
+    @property
+    def _labels(self) -> str:
+        """The name of the labels of its columns: ranks are of theta."""
+        stem = self._stem.lower()
+        return "theta_names" if stem in ("ranks", "pit") else f"{stem}_names"
 
     def load(self, name: str) -> NDArray[np.generic]:
         if name.endswith("_names"):

@@ -24,6 +24,7 @@ from validation_core.diagnosis.questions.observation.place import unlike
 from validation_core.diagnosis.verdict import Diagnosis, scope_text
 from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
+from validation_core.tables import RanksUpload, SamplesUpload
 from validation_core.text import count_text, equals, level_text, share_text
 
 _TITLES: Mapping[State, str] = {
@@ -138,7 +139,7 @@ def _sure(diagnosis: Diagnosis, state: State) -> str:
         return "No test could run on this table."
     if state == "problem" and diagnosis.pending:  # p is not what it will be
         return f"q is rejected at level {level}, whatever is still to come; its exact p follows."
-    number, samples = f"p {equals(p)}, level {level}", not diagnosis.upload.k
+    number, samples = f"p {equals(p)}, level {level}", isinstance(diagnosis.upload, SamplesUpload)
     if state == "problem" and samples:
         return f"If both had one law, {_one_in(p, 'pairs')} would differ this much ({number})."
     if state == "problem":
@@ -181,10 +182,13 @@ def _one_in(p: float, what: str) -> str:
 def _loaded(diagnosis: Diagnosis) -> str:
     """Size of the upload: `1,000 simulations, 100 draws each, 2 parameters`."""
     upload = diagnosis.upload
-    if not upload.k:
+    if isinstance(upload, SamplesUpload):
         return f"Two samples, {upload.n:,} points in the smaller one"
-    parameters = count_text(upload.dims[0], "parameter")
-    return f"{count_text(upload.n, 'simulation')}, {upload.drawn[1]} each, {parameters}"
+    rows, parameters = count_text(upload.n, "simulation"), count_text(upload.dims[0], "parameter")
+    if isinstance(upload, RanksUpload):
+        return f"{rows}, {upload.ranked}, {parameters}"
+    without = "" if upload.dims[1] else ", no x"
+    return f"{rows}, {upload.drawn[1]} each, {parameters}{without}"
 
 
 COLORS: Mapping[State, str] = {

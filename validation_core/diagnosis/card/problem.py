@@ -10,8 +10,9 @@ from validation_core.diagnosis.card.content import Content, Fact
 from validation_core.diagnosis.card.inputs import CardInputs
 from validation_core.diagnosis.card.picture_choice import problem_picture
 from validation_core.diagnosis.card.place import where_wrong
+from validation_core.diagnosis.card.ranks import ranks_content
 from validation_core.diagnosis.card.size import clearest_test, how_wrong
-from validation_core.tables import SamplesUpload
+from validation_core.tables import RanksUpload, SamplesUpload
 
 _STEPS_OF_SAMPLES = (
     "Upload theta, x and theta_q: with x, place and cause can be found too.",
@@ -27,6 +28,8 @@ def problem_content(inputs: CardInputs) -> Content:
         differ = Fact("What differs", f"The two samples differ, {clearest_test(inputs)}.")
         shown = partial(pictures.samples, upload.data, upload.names)
         return (differ,), _STEPS_OF_SAMPLES, shown
+    if isinstance(upload, RanksUpload):
+        return ranks_content(inputs, "problem")
     facts = (
         Fact("How wrong", how_wrong(inputs)),
         Fact("Where", where_wrong(inputs)),

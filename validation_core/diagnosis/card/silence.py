@@ -8,6 +8,7 @@ from functools import partial
 from validation_core.diagnosis.card import pictures
 from validation_core.diagnosis.card.content import Content, Fact, State
 from validation_core.diagnosis.card.inputs import CardInputs
+from validation_core.diagnosis.card.ranks import ranks_content
 from validation_core.diagnosis.questions import AnyQuestion
 from validation_core.diagnosis.questions.calibration import CalibrationQuestion
 from validation_core.diagnosis.questions.calibration.words import widest_bias
@@ -17,7 +18,7 @@ from validation_core.diagnosis.questions.sensitivity import SensitivityQuestion
 from validation_core.diagnosis.verdict import ENOUGH
 from validation_core.drawing.drawn import Drawn
 from validation_core.statistics import effects
-from validation_core.tables import SamplesUpload
+from validation_core.tables import RanksUpload, SamplesUpload, Upload
 from validation_core.types import TwoSamples
 
 _DRAWS_ENOUGH = 100  # of q at each x: more find little more
@@ -41,6 +42,8 @@ def silence_content(inputs: CardInputs, state: State) -> Content:
     upload, shift = diagnosis.upload, diagnosis.shift
     if isinstance(upload, SamplesUpload):
         return _alike_samples(inputs, state, upload.data)
+    if isinstance(upload, RanksUpload):
+        return ranks_content(inputs, state)
     if state == "testing" and shift is None:
         questions: tuple[AnyQuestion, ...] = (
             CalibrationQuestion(),
@@ -76,7 +79,7 @@ def silence_content(inputs: CardInputs, state: State) -> Content:
     else:
         steps = (
             f"To find half of that bias, bring about {rows:,} simulations.",
-            _at_observation(upload.observed is not None),
+            *_at_observation(upload),
             *_QUIET,
         )
     return facts, steps[:3], partial(_power_curve, inputs, size)
@@ -111,10 +114,14 @@ def _no_picture() -> None:
     """None is drawn where nothing is known yet."""
 
 
-def _at_observation(own: bool) -> str:
-    if own:
-        return "Open At my observation: the verdict is an average over x, yours may differ."
-    return "Bring your own observation x_o: the verdict is an average over all x; q may err there."
+def _at_observation(upload: Upload) -> tuple[str, ...]:
+    if not upload.dims[1]:
+        return ("Save x beside theta: the verdict is an average over all x; q may err at yours.",)
+    if upload.observed is not None:
+        return ("Open At my observation: the verdict is an average over x, yours may differ.",)
+    return (
+        "Bring your own observation x_o: the verdict is an average over all x; q may err there.",
+    )
 
 
 def _smallest(inputs: CardInputs) -> tuple[float, int, bool]:

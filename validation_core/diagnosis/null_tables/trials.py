@@ -36,8 +36,8 @@ def self_made_obstacle(upload: Upload) -> str | None:
     """Why no table can be made of an upload's own draws; None where it can."""
     if not isinstance(upload, TableUpload):
         return (
-            "A draw of q takes the true value's place at its x; two samples p and q have no "
-            "x. Upload theta, x and theta_q."
+            f"A draw of q takes the true value's place at its x; got {upload.held}. Upload theta, "
+            "x and theta_q."
         )
     if upload.k < 2:
         return (

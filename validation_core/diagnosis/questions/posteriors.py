@@ -139,8 +139,11 @@ class Ranking(NamedTuple):
 
 def unlike(first: Upload, other: Upload) -> str | None:
     """Why two tables cannot be compared row by row; None if their simulations are the same."""
-    if not isinstance(first, TableUpload) or not isinstance(other, TableUpload):
-        return "Two plain samples have no x; a comparison needs tables of theta, x and theta_q."
+    for upload in (first, other):
+        if not isinstance(upload, TableUpload):
+            return f"A comparison needs tables of theta, x and theta_q; got {upload.held}."
+    assert isinstance(first, TableUpload)
+    assert isinstance(other, TableUpload)
     if first.data.theta.shape != other.data.theta.shape:
         (n, d), (m, e) = first.data.theta.shape, other.data.theta.shape
         return (

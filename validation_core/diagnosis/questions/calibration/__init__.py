@@ -78,8 +78,8 @@ class CalibrationQuestion(Question[CalibrationErrors]):
     def obstacle(self, upload: Upload) -> str | None:
         if not isinstance(upload, TableUpload):
             return (
-                "Sizes of errors compare true values with q's draws at the same x; two "
-                "samples p and q have no x. Upload theta, x and theta_q."
+                "Sizes of errors compare true values with q's draws at the same x; got "
+                f"{upload.held}. Upload theta, x and theta_q."
             )
         if upload.n < LEAST_ROWS:
             return (

@@ -66,7 +66,7 @@ class CauseQuestion(Question[LikelyCause]):
         if not isinstance(upload, TableUpload):
             return (
                 "A cause is inferred from the true values' places among q's draws at the same "
-                "x; two samples p and q have no x. Upload theta, x and theta_q."
+                f"x; got {upload.held}. Upload theta, x and theta_q."
             )
         if upload.n < _LEAST_ROWS or upload.k < _LEAST_DRAWS:
             return (

@@ -50,8 +50,8 @@ class InThetaQuestion(Question[MassInTheta]):
     def obstacle(self, upload: Upload) -> str | None:
         if not isinstance(upload, TableUpload):
             return (
-                "A map over theta compares true values with q's draws at the same x; two "
-                "samples p and q have no x. Upload theta, x and theta_q."
+                "A map over theta compares true values with q's draws at the same x; got "
+                f"{upload.held}. Upload theta, x and theta_q."
             )
         return plan.method_obstacle(WithinX(), upload) or plan.upload_obstacle(upload)
 

@@ -43,11 +43,6 @@ class MendQuestion(Question[Mended]):
         )
 
     def obstacle(self, upload: Upload) -> str | None:
-        if upload.groups is not None:
-            return (
-                "It weighs each row's own draws; rows of this table share one set of them. Draw "
-                "from q anew at each x."
-            )
         return plan.slots_obstacle(upload)
 
     def studies(

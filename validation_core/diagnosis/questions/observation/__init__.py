@@ -63,8 +63,13 @@ class ObservationQuestion(Question["AtObservation"]):
     def obstacle(self, upload: Upload) -> str | None:
         if not isinstance(upload, TableUpload):
             return (
-                "A local test looks at q's draws at one x; two samples p and q have no x. Upload "
-                "theta, x and theta_q."
+                f"A local test looks at q's draws at one x; got {upload.held}. Upload theta, x "
+                "and theta_q."
+            )
+        if not upload.dims[1]:
+            return (
+                "A local test looks at q's draws at one x, and this table holds no x. Save x to "
+                "ask whether q is right at your observation."
             )
         if upload.n < FEWEST:
             return (

@@ -53,9 +53,11 @@ class OverXQuestion(Question[ErrorsOverX]):
     def obstacle(self, upload: Upload) -> str | None:
         if not isinstance(upload, TableUpload):
             return (
-                "A map over x needs x: two samples p and q have none. Upload theta, x and theta_q "
-                "to see where q fails."
+                f"A map over x needs x; got {upload.held}. Upload theta, x and theta_q to see "
+                "where q fails."
             )
+        if not upload.dims[1]:
+            return "A map over x needs x, and this table holds none. Save x to see where q fails."
         if upload.n < LEAST_ROWS:
             return (
                 f"A map over x compares stretches of at least 10 rows each and needs {LEAST_ROWS} "

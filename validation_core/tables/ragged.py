@@ -1,0 +1,113 @@
+"""Masked values and rows of different lengths, in memory, as NaN in plain arrays.
+
+Lists of lists, object arrays and awkward arrays of different lengths, and `numpy.ma`, hold what a
+plain array of numbers cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.tables import roles
+from validation_core.tables.x_columns import Missing
+
+_PADDED = ("x", "theta_q")
+"""Roles of arrays whose second axis may differ in length from row to row: trials, and draws."""
+
+
+class PlainValues(NamedTuple):
+    """Values by name without masks and ragged rows, and how they were made."""
+
+    values: dict[str, Any]
+    notes: tuple[str, ...] = ()
+    missing: Missing | None = None
+    """"mask" where x came with a mask or with rows of different lengths; else None."""
+
+
+def plain_values(given: Mapping[str, Any]) -> PlainValues:
+    """Convert masked and ragged arrays by name to plain ones; all others stay as they are.
+
+    Raises:
+        ValueError: for an array whose rows fit no rectangle.
+    """
+    values = {str(name): value for name, value in given.items() if value is not None}
+    notes: list[str] = []
+    missing: Missing | None = None
+    for name, value in values.items():
+        role = next(iter(roles.find_roles([name]).found), "")
+        if isinstance(value, np.ma.MaskedArray):
+            gaps = int(np.ma.getmaskarray(value).sum())
+            values[name] = np.asarray(_unmasked(value) if gaps else value.data)
+            if not gaps:
+                continue
+            notes.append(f"{name}: {gaps:,} masked values are read as NaN.")
+        elif not _may_be_ragged(value) or _rectangular(value) is not None:
+            continue
+        else:
+            values[name], note = _padded(name, role, value)
+            notes.append(note)
+        missing = "mask" if role == "x" else missing
+    return PlainValues(values, tuple(notes), missing)
+
+
+def _unmasked(value: np.ma.MaskedArray[Any, Any]) -> NDArray[np.generic]:
+    kind = value.dtype if value.dtype.kind in "fc" else np.dtype(np.float64)
+    return np.where(np.ma.getmaskarray(value), np.nan, value.data).astype(kind)
+
+
+def _may_be_ragged(value: Any) -> bool:
+    """Whether a value is a list, an object array, or writes itself as lists, as awkward arrays do;
+    tensors are none."""
+    if isinstance(value, np.ndarray):
+        return value.dtype == object
+    listed = isinstance(value, list | tuple)
+    tensors = listed and len(value) > 0 and hasattr(value[0], "detach")
+    return (listed and not tensors) or (hasattr(value, "to_list") and not hasattr(value, "index"))
+
+
+def _rectangular(value: Any) -> NDArray[np.generic] | None:
+    """The value as an array; None where its rows have different lengths."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        return None
+    return None if array.dtype == object else array
+
+
+def _padded(name: str, role: str, value: Any) -> tuple[NDArray[np.generic], str]:
+    """Rows of different lengths, padded with NaN to the longest, and a note.
+
+    Raises:
+        ValueError: for another array than x or theta_q, or rows that differ in more than length.
+    """
+    listed = value.to_list() if hasattr(value, "to_list") else list(value)
+    rows = [_rectangular(row) for row in listed]
+    shapes = sorted({row.shape for row in rows if row is not None})
+    inner = {shape[1:] for shape in shapes}
+    numbers = all(row is not None and row.ndim and row.dtype.kind in "fiubc" for row in rows)
+    if role not in _PADDED or not numbers or len(inner) != 1:
+        shown = ", ".join(map(str, shapes[:3])) or "objects"
+        raise ValueError(
+            f"{name} must be an array of numbers; got rows of {shown}. Bring rows of one shape; "
+            f"only x and theta_q may have rows of different lengths."
+        )
+    arrays = [row for row in rows if row is not None]
+    return _stacked(arrays), _note(name, role, [len(row) for row in arrays])
+
+
+def _stacked(rows: Sequence[NDArray[np.generic]]) -> NDArray[np.generic]:
+    longest = max(map(len, rows))
+    dtype = np.result_type(np.float32, *{row.dtype for row in rows})
+    stacked = np.full((len(rows), longest, *rows[0].shape[1:]), np.nan, dtype)
+    for place, row in zip(stacked, rows, strict=True):
+        place[: len(row)] = row
+    return stacked
+
+
+def _note(name: str, role: str, lengths: Sequence[int]) -> str:
+    what = "draws" if role == "theta_q" else "values"
+    return f"{name} has {min(lengths):,} to {max(lengths):,} {what} in a row: padded with NaN."
