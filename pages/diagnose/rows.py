@@ -66,13 +66,13 @@ def _long(
     """Of a long question the first stage, of one that is asked for none; all of them once its row
     has been opened."""
     stages = question_studies([question], diagnosis.upload, methods, diagnosis.seed)
-    wanted = is_open(question.name)
+    opened = is_open(question.name)
     if question.asked_for:  # a row whose text changes closes: what was asked goes on
         asked_of = st.session_state.setdefault(f"asked-{question.name}", set())
-        if wanted:
+        if opened:
             asked_of.add(diagnosis.upload.digest)
         return stages if diagnosis.upload.digest in asked_of else []
-    return [study for study in stages if wanted or not study.needs]
+    return [study for study in stages if opened or not study.needs]
 
 
 @contextmanager
