@@ -145,6 +145,11 @@ def reliability(
 
     Raises:
         ValueError: for a table that states no probabilities, with what it would need.
+
+    Examples:
+        >>> p = np.random.default_rng(0).dirichlet([1, 1], size=200)
+        >>> npt.reliability(npt.Table.classes(p, p[:, 1] > 0.5)).verdict
+        'problem found'
     """
     upload, store = as_table(table).upload, store or Store.usual()
     study = reliability_study(upload, parameter, seed)
