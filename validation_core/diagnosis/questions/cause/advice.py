@@ -61,7 +61,7 @@ NEXT_STEPS: Mapping[str, tuple[str, ...]] = {
     "proposal": (
         "Draw true values from the prior that q was trained for, not from the last round's "
         "proposal, and simulate x from them.",
-        "Or keep them and save log_w (N,) and log_w_draws (N, K): log prior minus log proposal at "
+        "Or keep them and save log_w (N,) and log_w_draws (N, K): log proposal minus log prior at "
         "true values and at q's draws.",
         "If they do come from the prior, q's draws spread too far: train longer.",
     ),
