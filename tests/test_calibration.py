@@ -655,7 +655,7 @@ def test_without_a_classifier_among_the_methods_there_is_no_estimate():
 
 def test_obstacles_say_the_rule():
     pair = Upload.of({"p": np.zeros((9, 1)), "q": np.ones((9, 1))})
-    assert "two samples p and q have no x" in QUESTION.obstacle(pair)
+    assert "two samples p and q, which have no x" in QUESTION.obstacle(pair)
     assert QUESTION.studies(pair, diagnosis.default_methods(), 0) == ()
     assert "at least 5 simulations; got 4" in QUESTION.obstacle(gaussian(n=4))
     assert QUESTION.obstacle(gaussian(n=5)) is None

@@ -169,7 +169,8 @@ def case(name):
 def test_draws_in_standard_units_are_told_before_any_verdict():
     upload, found = case("draws_standardised")
     assert found.faults == ("other scale",)
-    assert "theta_1 = 50.5 + 27.7 q fits: the draws are standardised" in upload.warnings[0]
+    assert "theta_1 = 50.5 + 27.74 q fits (r = 0.96)" in upload.warnings[0]
+    assert "the draws are standardised" in upload.warnings[0]
 
 
 def test_an_angle_wrapped_otherwise_is_told_and_leaves_no_defect():

@@ -213,7 +213,6 @@ def case(shared, name):
 CARDS = {
     "theta_from_proposal": {"Likely cause": "do they come from a proposal, not the prior?"},
     "leak_past_box": {"Likely cause": "15% of theta_2's draws lie where no true value does"},
-    "draws_standardised": {"Likely cause": "they are on another scale than the true values"},
     "bias_of_3_sd_in_a_quarter": {
         "How wrong": "at least", "Likely cause": "q is biased in part of x.",
     },
@@ -233,6 +232,15 @@ def test_the_card_says_what_is_wrong_with_a_file(name, shared, tmp_path):
     assert rules.broken(result) == []
     facts = rules.facts(result.card)
     assert all(words in facts[label] for label, words in CARDS[name].items())
+
+
+def test_a_card_of_standardised_draws_says_so_before_any_verdict(shared, tmp_path):
+    table = {name: values[:300] for name, values in case(shared, "draws_standardised").items()}
+    result = npt.diagnose(table, ["sbc"], "none", store=Store(tmp_path), progress=False)
+    assert rules.broken(result) == []
+    assert result.card.state == "mistake"
+    assert "the draws are standardised" in rules.facts(result.card)["Scale"]
+    assert "theta_q[..., 0] = 50.5 + 27.74 * theta_q[..., 0]" in result.card.next_steps[0]
 
 
 def test_two_samples_that_differ_have_a_picture_everywhere(shared, tmp_path, capsys):

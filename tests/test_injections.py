@@ -8,7 +8,7 @@ import pytest
 from validation_core.diagnosis.injections import CAUSES, DEFECTS, INJECTIONS, tilts
 from validation_core.diagnosis.injections.draw_pool import DrawPool
 from validation_core.diagnosis.injections.normal_nats import mean_precision
-from validation_core.diagnosis.injections.tilts import TILTS, TiltDirection
+from validation_core.diagnosis.injections.tilts import MODE_TILT, TILTS, TiltDirection
 from validation_core.diagnosis.null_tables.method_battery import method_pvalues
 from validation_core.diagnosis.null_tables.pooled_scores import PooledScores
 from validation_core.methods import SBC
@@ -411,7 +411,7 @@ def test_tilted_tables_keep_their_level_and_lose_it_with_strength():
 def test_what_is_chosen_has_no_place_where_it_was_moved_to():
     with pytest.raises(ValueError, match=r"got a call for.*Call `tables`"):
         TILTS["tilt_bias"].apply(pool(), which(), 0.1, stream(0, "moved"))
-    assert set(DEFECTS) == {*INJECTIONS, *TILTS}
+    assert set(DEFECTS) == {*INJECTIONS, *TILTS, MODE_TILT.name}
     assert {one.cause for one in TILTS.values()} <= set(CAUSES)
     truths = INJECTIONS["bias"].tables(pool(), which(), 0.1, stream(0, "moved"))
     np.testing.assert_array_equal(truths[0], which())

@@ -98,12 +98,20 @@ def test_the_documented_gate_runs(saved, capsys):
 SCHEMA = json.loads(schema())
 
 
+def _standardised():
+    rng = np.random.default_rng(5)
+    theta = 50 + 30 * rng.standard_normal((N, 1))
+    x = theta + rng.standard_normal((N, 1))
+    return npt.Table(theta, x, (x[:, None] - 50 + rng.standard_normal((N, K, 1))) / 30)
+
+
 def test_every_state_satisfies_the_schema(store):
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     results = [
         found(store=store),
         found(N, 1.0, store=store, questions=["size", "over_x", "cause"]),
         found(25, store=store),
+        npt.diagnose(_standardised(), ["sbc"], "none", store=store, progress=False),
         npt.diagnose(
             npt.Table.samples(np.zeros((3, 1)), np.ones((3, 1))),
             questions="none",
@@ -111,6 +119,8 @@ def test_every_state_satisfies_the_schema(store):
             store=store,
         ),
     ]
+    states = {result.card.state for result in results}
+    assert {"silent", "problem", "too little", "mistake"} <= states
     for result in results:
         jsonschema.validate(json.loads(result.to_json()), SCHEMA)
 

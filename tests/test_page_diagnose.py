@@ -382,11 +382,11 @@ def test_dropped_rows_and_warnings_are_said(page):
     arrays = table()
     arrays["theta"][:3] = np.nan
     arrays["x"][:, 0] = 1.0
-    upload(page, **arrays, weights=np.zeros(60))
+    upload(page, **arrays, extra=np.zeros(60))
     said = texts(page).replace("\\", "")
     assert "3 rows were left out: NaN or infinite values in theta" in said
     assert "x is constant in column 1" in said
-    assert "'weights' was left unread" in said
+    assert "'extra' was left unread" in said
 
 
 @pytest.mark.usefixtures("_few_questions")
@@ -430,9 +430,9 @@ def find(elements, label):
 
 @pytest.mark.usefixtures("_few_questions")
 def test_reversed_axes_are_asked_about_with_the_orders_that_fit(page):
-    arrays = table(n=20, k=8, x=np.random.default_rng(3).standard_normal((20, 2)))
+    arrays = table(n=60, k=8, x=np.random.default_rng(3).standard_normal((60, 2)))
     upload(page, **{name: array.T for name, array in arrays.items()})
-    assert "2 simulations of 20 parameters" in texts(page).replace("\\", "")
+    assert "2 simulations of 60 parameters" in texts(page).replace("\\", "")
     assert [option[:10] for option in page.radio[0].options] == ["Simulation", "Parameters"]
     page.radio[0].set_value("DKN").run()
     assert not page.exception
@@ -463,7 +463,7 @@ def test_two_samples(page):
     rng = np.random.default_rng(0)
     upload(page, p=rng.standard_normal((100, 2)), q=rng.standard_normal((100, 2)))
     assert "two samples, 100 points" in texts(page)
-    assert "two samples p and q have none" in texts(page)
+    assert "two samples p and q, which have no x" in texts(page)
     assert "Next" in card(page)
 
 

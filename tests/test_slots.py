@@ -345,7 +345,7 @@ def test_two_samples_and_small_tables_have_none(tmp_path):
     sides = (Joint(rng.standard_normal((90, 2)), np.zeros((90, 0))) for _ in range(2))
     two = Upload.of({name: side.theta for name, side in zip("pq", sides, strict=True)})
     assert isinstance(two.data, TwoSamples)
-    assert "two samples p and q have no x" in plan.slots_obstacle(two)
+    assert "two samples p and q, which have no x" in plan.slots_obstacle(two)
     assert "needs at least 50; got 49" in plan.slots_obstacle(_upload(n=49))
     assert "at least 8 others at its x; got 7" in plan.slots_obstacle(_upload(k=7))
     assert plan.slots_obstacle(_upload(n=50, k=8)) is None

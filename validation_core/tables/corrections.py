@@ -106,21 +106,22 @@ def mend(data: PosteriorTable, names: Sequence[str], wanted: Sequence[str]) -> M
     mistakes: list[Correction] = []
     turns: list[Callable[[Array], Array]] = []
     kept, seen = data, data
-    for kind, find in _FINDERS.items():
-        for found in find(seen, names):
-            seen = found.corrected
-            if kind not in kinds:
-                mistakes.append(found.correction)
-                continue
-            if mistakes:
-                first = list_text(sorted({one.name for one in mistakes}))
-                raise ValueError(
-                    f"Corrections are made in the order {', '.join(_FINDERS)}; got {kind}, before "
-                    f"which this table needs {first}. Ask for both."
-                )
-            kept = seen
-            turns.append(found.of_draws)
-            made.append(found.correction)
+    with np.errstate(all="ignore"):  # numbers near the largest there are overflow
+        for kind, find in _FINDERS.items():
+            for found in find(seen, names):
+                seen = found.corrected
+                if kind not in kinds:
+                    mistakes.append(found.correction)
+                    continue
+                if mistakes:
+                    first = list_text(sorted({one.name for one in mistakes}))
+                    raise ValueError(
+                        f"Corrections are made in the order {', '.join(_FINDERS)}; got {kind}, "
+                        f"before which this table needs {first}. Ask for both."
+                    )
+                kept = seen
+                turns.append(found.of_draws)
+                made.append(found.correction)
     if needless := kinds - {one.name for one in made}:
         raise ValueError(
             f"A correction is made where its mistake is found; got {list_text(sorted(needless))}, "

@@ -151,7 +151,7 @@ def _unread_array_notes(
 ) -> Iterator[str]:
     """A note on each array without a role; with the way to test it, where it can be a quantity."""
     sized = arrays if isinstance(arrays, Mapping) else {}
-    shapes = {name: tuple(getattr(array, "shape", ())) for name, array in sized.items()}
+    shapes = {name: tuple(getattr(array, "shape", None) or ()) for name, array in sized.items()}
     truths = shapes.get(by_role.get("theta", ""), ())
     rows = truths[0] if truths else 0
     values = [name for name in unread if rows > 1 and shapes.get(name) in ((rows,), (rows, 1))]
