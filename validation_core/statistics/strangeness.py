@@ -214,7 +214,7 @@ def deviations_from_median(learn: Array, at: Array) -> Float:
 class ShrunkCovariance:
     """Ledoit and Wolf's covariance of rows (m, M), by its eigenvectors.
 
-    scikit-learn's is the same (`sklearn.covariance.ledoit_wolf`), but takes over a second to be
+    scikit-learn's is the same (its `ledoit_wolf`), but takes over a second to be
     imported, which is longer than all of the answer, and inverts a matrix of M columns.
 
     References:
