@@ -7,7 +7,7 @@ from scipy.stats import binom
 import validation_core as npt
 from tests.files import netcdf, npz, refusal
 from validation_core import tables
-from validation_core.diagnosis.questions import posteriors
+from validation_core.diagnosis.questions import QUESTIONS, posteriors
 from validation_core.relabelling import relabelled
 from validation_core.tables import Upload
 
@@ -300,6 +300,14 @@ def test_missing_weights_of_true_values_are_estimated_and_said():
 def test_weighted_posteriors_are_not_compared_by_scores():
     upload = Upload.of(prior_draws(np.random.default_rng(0)))
     assert "weighted draws" in posteriors.unlike(upload, upload)
+
+
+def test_no_weighted_draw_is_moved_to_see_what_could_be_missed():
+    """Draws that were drawn anew repeat: a moved one would stand out by having no equal."""
+    upload = Upload.of(prior_draws(np.random.default_rng(0)))
+    obstacles = {question.name: question.obstacle(upload) for question in QUESTIONS}
+    assert "a moved one would be known" in obstacles["sensitivity"]
+    assert obstacles["in_nats"] is None
 
 
 def test_the_file_of_weighted_draws_is_no_problem(shared):

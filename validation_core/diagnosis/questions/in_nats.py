@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from validation_core.diagnosis.injections import DEFECTS
 from validation_core.diagnosis.injections.draw_pool import DrawPool
 from validation_core.diagnosis.injections.tilts import MODE_TILT
-from validation_core.diagnosis.null_tables.trials import thin_draws
+from validation_core.diagnosis.null_tables.trials import self_made_obstacle, thin_draws
 from validation_core.diagnosis.questions.base import Names
 from validation_core.diagnosis.questions.sensitivity import SensitivityQuestion
 from validation_core.diagnosis.questions.sensitivity.result import Sensitivity
@@ -16,7 +16,7 @@ from validation_core.diagnosis.questions.sensitivity.words import missed_text, s
 from validation_core.methods import Omnibus
 from validation_core.methods.base import Method
 from validation_core.relabelling.claims import Claims
-from validation_core.tables import TableUpload
+from validation_core.tables import TableUpload, Upload
 
 DIRECTIONS = ("tilt_bias", "tilt_narrow", "tilt_wide", "tilt_correlation", "tilt_mode")
 """Place, width inwards and outwards, the product of two parameters, and one of the modes."""
@@ -42,6 +42,9 @@ class InNatsQuestion(SensitivityQuestion):
         "shape q has. Nats are of KL(p‖q) on every page of Diagnose: a bias of b posterior sd of "
         "a normal q is b²/2 of them."
     )
+
+    def obstacle(self, upload: Upload) -> str | None:
+        return self_made_obstacle(upload)  # no draw is moved: weighted ones will do
 
     def studies(
         self,

@@ -62,6 +62,12 @@ class SensitivityQuestion(Question["Sensitivity"]):
     long = True
 
     def obstacle(self, upload: Upload) -> str | None:
+        if isinstance(upload, TableUpload) and upload.weighting is not None:
+            return (
+                "It moves a draw that plays the true value; got weighted draws, which were drawn "
+                "anew and repeat, so that a moved one would be known by having no equal. Bring "
+                "draws of equal weight."
+            )
         return self_made_obstacle(upload)
 
     def studies(
