@@ -25,7 +25,7 @@ from validation_core.explorers.highdim.sphere_flow import pictures as sphere
 from validation_core.explorers.highdim.sphere_flow import study as sphere_study
 from validation_core.localization import BallTheoryStudy
 from validation_core.panels import power
-from validation_core.panels.colt import ball_theory, where
+from validation_core.panels.colt import ball_theory, training, where
 from validation_core.panels.colt import power as colt_power
 from validation_core.panels.colt.theta import ThetaAxes
 from validation_core.store import SHIPPED, Store
@@ -181,3 +181,14 @@ def test_theory_of_colt_calls_no_correct_q_wrong_and_says_what_it_draws(study, s
         assert ("some ball has another mass" in drawn.headline(gamma=gamma)) == (
             beyond and gamma > 0
         )
+
+
+def test_the_film_of_training_says_what_it_draws(store):
+    maps = colt_paper.shipped_training().load(store)
+    drawn = Picture(training.training_film(maps, ThetaAxes(), 50))
+    for frame in range(len(maps.film_step)):
+        train, held = (
+            float(np.ravel(m["y"])[0]) for m in drawn.marks("points", 1, frame=frame)[1:]
+        )
+        said = drawn.headline(frame=frame)
+        assert f"{train:.3f} from uniform on the training anchors, {held:.3f} on held-out" in said

@@ -532,7 +532,8 @@ def test_the_film_says_which_step_was_kept():
     result = _mapped()
     tried = result._replace(starts=np.array([0.2, 0.1, 0.3]))
     assert training.describe_kept_step(tried, 0) == (
-        "Training found no better centre than the start, a centre at the origin."
+        "The start was kept, a centre at the origin: no step was clearly better on "
+        "held-out anchors."
     )
     later = tried._replace(film_step=np.array([0.0, 40.0, 40.0, 80.0]))
     assert "an embedding that tells" in training.describe_kept_step(

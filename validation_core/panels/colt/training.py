@@ -126,7 +126,7 @@ def describe_kept_step(maps: Maps, kept: int) -> str:
     tried = np.nan_to_num(np.asarray(maps.starts, dtype=float), nan=-1.0)
     best = int(tried[:2].argmax())  # the paper preset tries none: the origin
     start = _STARTS[2 if kept > 0 else best]
-    return f"Training found no better centre than the start, {start}."
+    return f"The start was kept, {start}: no step was clearly better on held-out anchors."
 
 
 def _course(maps: Maps, watched: int, height: int) -> Panel:
