@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables.roles import is_quantity, unread_notes
+from validation_core.tables.shapes import reshaped
 from validation_core.tables.source import Order, is_real
 from validation_core.types import Array
 
@@ -50,7 +51,7 @@ def read_densities(
         if name not in arrays:
             continue
         saved = (n,) if not name.endswith("_draws") else (n, k) if order == "NKD" else (k, n)
-        array = _shaped(arrays[name], saved)
+        array = reshaped(arrays[name], saved)
         if array is not None:
             array, huge = _bounded(array)
             warnings += [_beyond(name, huge, array.size)] * bool(huge)
@@ -66,12 +67,6 @@ def read_densities(
             turned = order == "KND" and array.ndim == 2
             log_densities[name] = np.ascontiguousarray(array.T) if turned else array
     return log_densities, tuple(warnings)
-
-
-def _shaped(array: NDArray[np.generic], shape: tuple[int, ...]) -> Array | None:
-    """The array in this shape if it holds real numbers and differs only in axes of length 1."""
-    fits = tuple(s for s in array.shape if s > 1) == tuple(s for s in shape if s > 1)
-    return array.reshape(shape) if fits and is_real(array) and array.size else None
 
 
 def _bounded(array: Array) -> tuple[Array, int]:

@@ -27,7 +27,8 @@ from validation_core.tables.roles import (
     label,
     shape_text,
 )
-from validation_core.tables.source import Order, is_real
+from validation_core.tables.shapes import reshaped
+from validation_core.tables.source import Order
 from validation_core.text import count_text
 from validation_core.types import Array
 
@@ -106,11 +107,12 @@ def read_quantities(
     (n, k), turned = sizes, order == "KND"
     for stem in pairs[:MOST]:
         draws = f"{stem}{DRAWS_OF_QUANTITY}"
-        both = (_shaped(arrays[stem], (n,)), _shaped(arrays[draws], (k, n) if turned else (n, k)))
+        saved = (k, n) if turned else (n, k)
+        both = (reshaped(arrays[stem], (n,)), reshaped(arrays[draws], saved))
         if both[0] is None or both[1] is None:
             warnings.append(
                 f"{label(stem)} and {label(draws)} must hold real numbers of shapes ({n},) and "
-                f"{shape_text((k, n) if turned else (n, k))}; got {arrays[stem].dtype} of shape "
+                f"{shape_text(saved)}; got {arrays[stem].dtype} of shape "
                 f"{shape_text(arrays[stem].shape)} and {arrays[draws].dtype} of shape "
                 f"{shape_text(arrays[draws].shape)}. Both were left unread: save them again to "
                 f"use them."
@@ -165,12 +167,6 @@ def _alone(name: str) -> str:
         f"{label(name)} must come with {other}; got it alone. It counts in no test: evaluate the "
         f"same function {where} too."
     )
-
-
-def _shaped(array: NDArray[np.generic], shape: tuple[int, ...]) -> Array | None:
-    """The array in this shape if it holds real numbers and differs only in axes of length 1."""
-    fits = tuple(s for s in array.shape if s > 1) == tuple(s for s in shape if s > 1)
-    return array.reshape(shape) if fits and is_real(array) and array.size else None
 
 
 def evaluated(

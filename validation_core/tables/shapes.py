@@ -10,6 +10,13 @@ from validation_core.tables.source import AmbiguousOrder, Order
 from validation_core.types import Array
 
 
+def reshaped(array: NDArray[np.generic], shape: tuple[int, ...]) -> Array | None:
+    """Return the array in this shape; None for other than real numbers, or where more differs than
+    axes of length 1."""
+    fits = tuple(s for s in array.shape if s > 1) == tuple(s for s in shape if s > 1)
+    return array.reshape(shape) if fits and source.is_real(array) and array.size else None
+
+
 def real_numbers(name: str, array: NDArray[np.generic]) -> Array:
     """Return the array, if it holds at least one real number.
 

@@ -116,9 +116,10 @@ class Upload(ABC):
         return any(one.name in corrections.BEFORE_ALL for one in self.mistakes)
 
     @cached_property
-    @abstractmethod
     def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
-        """Columns of theta and of x whose squares no float64 holds; two samples have no x."""
+        """Columns of theta and of x whose squares no float64 holds; none where there are no draws,
+        and none of x in two samples."""
+        return (), ()
 
     @cached_property
     def own_quantities(self) -> Mapping[str, OwnQuantity]:
@@ -126,9 +127,9 @@ class Upload(ABC):
         return own_quantities({**self.densities, **self.quantities})
 
     @property
-    @abstractmethod
     def groups(self) -> NDArray[np.int64] | None:
         """The group (N,) of each row, whose rows hold one set of draws; None where none share."""
+        return None
 
     @property
     @abstractmethod
@@ -266,10 +267,6 @@ class SamplesUpload(Upload):
         return ranges.overflowing_columns(both, self.names, ())
 
     @property
-    def groups(self) -> None:
-        return None
-
-    @property
     def n(self) -> int:
         return min(len(self.data.p), len(self.data.q))
 
@@ -294,14 +291,6 @@ class RanksUpload(Upload):
     """Ranks of true values among q's draws, or PIT values, without the draws."""
 
     data: TruthRanks
-
-    @property
-    def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
-        return (), ()
-
-    @property
-    def groups(self) -> None:
-        return None
 
     @property
     def n(self) -> int:
@@ -339,14 +328,6 @@ class ProbabilitiesUpload(Upload):
     """Probabilities that q states of C classes, and the true class; `names` are the classes'."""
 
     data: ClassProbabilities
-
-    @cached_property
-    def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
-        return (), ()
-
-    @property
-    def groups(self) -> None:
-        return None
 
     @property
     def n(self) -> int:

@@ -28,8 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.rng import stream
+from validation_core.tables.shapes import reshaped
 from validation_core.tables.shared_draws import shared_draw_groups
-from validation_core.tables.source import Order, is_real
+from validation_core.tables.source import Order
 from validation_core.tables.truth_weights import weights_of_truths
 from validation_core.types import Array, PosteriorTable
 
@@ -157,18 +158,11 @@ def _by_shape(
 ) -> tuple[str, Array | None]:
     """The role of weights by their shape, and the array (N,) or (N, K); None where none fits."""
     n, k = sizes
-    draws = (n, k) if order == "NKD" else (k, n)
-    squeezed = tuple(s for s in given.shape if s > 1)
-    if not is_real(given) or not given.size:
-        return name, None
-    fits_truths, fits_draws = (
-        squeezed == tuple(s for s in shape if s > 1) for shape in ((n,), draws)
-    )
-    of_draws = fits_draws and (name.endswith("_draws") or not fits_truths)
-    if of_draws:
-        array = given.reshape(draws)
-        return "log_w_draws", array if order == "NKD" else np.ascontiguousarray(array.T)
-    return "log_w", given.reshape(n) if fits_truths else None
+    truths = reshaped(given, (n,))
+    draws = reshaped(given, (n, k) if order == "NKD" else (k, n))
+    if draws is not None and (name.endswith("_draws") or truths is None):
+        return "log_w_draws", draws if order == "NKD" else np.ascontiguousarray(draws.T)
+    return "log_w", truths
 
 
 def _logs(name: str, weights: Array) -> Array:
