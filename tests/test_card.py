@@ -22,6 +22,7 @@ from validation_core.drawing import svg
 from validation_core.drawing.marks import Axis, Line, Note, Panel, Points, over
 from validation_core.methods import SBC
 from validation_core.report import card as shown
+from validation_core.report import letters
 from validation_core.scores.upload_training import USUAL, trained_by
 from validation_core.tables import Upload
 
@@ -149,7 +150,7 @@ def test_every_shape_that_is_rejected_has_its_picture(sizes, tmp_path):
     assert one.title == "Problem found"
     assert one.picture is not None
     assert "too high" in words(one)[0]["How wrong"]
-    assert Image.open(io.BytesIO(shown.png(one))).size[0] == 2240
+    assert Image.open(io.BytesIO(shown.image(one))).size[0] == 2240
 
 
 def test_a_name_is_text_everywhere_on_a_card():
@@ -158,7 +159,7 @@ def test_a_name_is_text_everywhere_on_a_card():
     for markup in (shown.html(one), shown.html(one, words="")):
         assert "<b>bold" not in markup
         assert "<script" not in markup
-    assert shown.png(one, HOSTILE[1]).startswith(b"\x89PNG")
+    assert shown.image(one, HOSTILE[1]).startswith(b"\x89PNG")
 
 
 def test_words_lead_to_the_glossary_once():
@@ -286,7 +287,7 @@ def test_an_observation_far_from_every_simulation_is_told_first():
     assert one.sentence.startswith("At the simulations themselves no problem is found")
     markup = shown.html(one)
     assert markup.index("unlike every simulation") < markup.index("<h2>")
-    assert shown.png(one).startswith(b"\x89PNG")
+    assert shown.image(one).startswith(b"\x89PNG")
     near = _observed(rng.standard_normal((200, 3)), np.zeros(3))
     assert diagnosis_card(diagnosed(near), {}).warning is None
 
@@ -299,7 +300,7 @@ def test_numbers_have_a_minus_and_no_zero_a_sign():
 
 def test_the_title_of_a_picture_stays_on_its_side_of_the_image():
     long = "True values over q's draws where the exposure of the detector is 3 to 4 and not less"
-    lines = shown.wrap_text(long, 520, 16, bold=True)
+    lines = letters.wrap_text(long, 520, 16, bold=True)
     assert len(lines) > 1
     assert " ".join(lines) == long
 

@@ -93,7 +93,7 @@ def _downloads(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
     )
     st.download_button(
         "Card",
-        undisturbed(lambda: card.png(diagnosis_card(diagnosis, answers, asked), label)),
+        undisturbed(lambda: card.image(diagnosis_card(diagnosis, answers, asked), label)),
         f"{stem}-card.png",
         "image/png",
         key="take-card",

@@ -283,11 +283,18 @@ class DiagnosisResult(Result):
 
         return report.html(self.diagnosis, self.answers, path=self.path, asked=self.asked)
 
-    def image(self) -> bytes:
-        """The card as PNG, 2,240 pixels across."""
+    def image(self, suffix: str = ".png") -> bytes:
+        """The card as PNG, 2,240 pixels across, or as vectors.
+
+        Args:
+            suffix: .png, .pdf or .svg.
+
+        Raises:
+            ValueError: for another suffix.
+        """
         from validation_core.report import card
 
-        return card.png(self.card, self.path)
+        return card.image(self.card, self.path, suffix)
 
     def datatree(self) -> bytes:
         """Ranks for ArviZ: a netCDF file with the group `prior_sbc`.

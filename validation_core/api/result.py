@@ -7,13 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from validation_core.drawing.drawn import Drawn
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
 Rows = Sequence[Mapping[str, object]]
 
@@ -59,36 +58,53 @@ class Result(ABC):
 
         return pd.DataFrame(list(self.rows()))
 
-    def figure(self, title: str | int = 0) -> go.Figure:
-        """One of its figures as a plotly Figure.
+    def to_latex(self, *, digits: int = 3) -> str:
+        """Its table in LaTeX, with the rules of the package booktabs.
+
+        Args:
+            digits: significant digits of a number.
+        """
+        from validation_core.report.numbers import latex_table
+
+        return latex_table(self.rows(), digits)
+
+    def figure(self, title: str | int = 0, *, ax: Any = None) -> Any:
+        """One of its figures: a plotly Figure, or drawn on axes of matplotlib.
 
         Args:
             title: of the figure, or its place in `figures`; `recovery`, `ecdf`, `coverage` and
                 `contraction` are those of a diagnosis or of its question `size`.
+            ax: axes of matplotlib, as many as the figure has panels.
+
+        Returns:
+            The plotly Figure, or `ax` where that is given.
 
         Raises:
-            ValueError: when there is no such figure.
+            ValueError: when there is no such figure, or for another number of axes.
         """
-        return self._drawn(title).figure
+        drawn = self.drawn(title)
+        return drawn.figure if ax is None else drawn.draw(ax)
 
-    def save_figure(self, title: str | int, path: Path | str) -> Path:
-        """Write one of its figures: .svg, .png or .html.
+    def save_figure(self, title: str | int, path: Path | str, **look: Any) -> Path:
+        """Write one of its figures: .pdf and .svg as vectors, .png, .html, or .csv its numbers.
 
         Args:
             title: of the figure, its usual name or its place, as for `figure`.
             path: of the file.
+            **look: `style`, `width` and `height`, as for `Drawn.save`.
 
         Raises:
-            ValueError: when there is no such figure, or for another suffix.
+            ValueError: when there is no such figure, or for another suffix, style or size.
+
+        Examples:
+            >>> result = npt.run("sbc", table)
+            >>> result.save_figure(0, "ranks.pdf", style="paper", width=3.3).name
+            'ranks.pdf'
         """
-        from validation_core.report.image import figure_file
+        return self.drawn(title).save(path, **look)
 
-        path = Path(path)
-        path.write_bytes(figure_file(self._drawn(title), path.suffix))
-        return path
-
-    def _drawn(self, title: str | int) -> Drawn:
-        """The figure of this title, usual name or place.
+    def drawn(self, title: str | int = 0) -> Drawn:
+        """The figure of this title, usual name or place, with its caption and numbers.
 
         Raises:
             ValueError: when there is none.
@@ -99,13 +115,14 @@ class Result(ABC):
         titles = [drawing.title for drawing in figures]
         if isinstance(title, str):
             title = USUAL_NAMES.get(title, title)
-        at = titles.index(title) if title in titles else title
-        if not isinstance(at, int) or not -len(figures) <= at < len(figures):
+            folded = [name.casefold() for name in titles]
+            title = folded.index(title.casefold()) if title.casefold() in folded else title
+        if not isinstance(title, int) or not -len(figures) <= title < len(figures):
             raise ValueError(
                 f"{self.title} has the figures {', '.join(titles) or 'none'}; got {title!r}. "
                 "Name one of them, or its place."
             )
-        return figures[at]
+        return figures[title]
 
     def document(self) -> str:
         """One HTML file that needs nothing else and asks no network for anything."""
@@ -116,7 +133,7 @@ class Result(ABC):
         return sheet(self.title, self.sentences, self.figures(), {"Numbers": rows}, numbers)
 
     def save(self, path: Path | str) -> Path:
-        """Write a file: .html the document, .json every number, .csv the table.
+        """Write a file: .html the document, .json every number, .csv or .tex the table.
 
         Raises:
             ValueError: for another suffix.
@@ -133,12 +150,13 @@ class Result(ABC):
 
     def _writers(self) -> Mapping[str, Callable[[], bytes]]:
         """Functions that make the bytes of a file, by its suffix."""
-        from validation_core.report.numbers import csv_table
+        from validation_core.report.numbers import csv_table, latex_table
 
         return {
             ".html": lambda: self.document().encode("utf-8"),
             ".json": lambda: self.to_json().encode("utf-8"),
             ".csv": lambda: csv_table(self.rows()),
+            ".tex": lambda: latex_table(self.rows()).encode("utf-8"),
         }
 
     def _repr_html_(self) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from validation_core import Record, Store, Table, diagnosis, reliability
 from validation_core.api import diagnose
 from validation_core.api.names import resolve_questions
+from validation_core.api.result import Result
 from validation_core.cli.options import (
     NoteLines,
     add_json_option,
@@ -23,11 +24,13 @@ from validation_core.cli.options import (
 )
 from validation_core.cli.process import tell
 from validation_core.diagnosis import Diagnosis, findings
+from validation_core.diagnosis.card import CARD_ENDINGS
 from validation_core.diagnosis.outcome import EXIT_CODES, Outcome, outcome
 from validation_core.diagnosis.questions import QUESTIONS, Asked
 from validation_core.diagnosis.questions.calibration.figure_names import USUAL_NAMES
 from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.diagnosis.verdict import ENOUGH, read_line
+from validation_core.drawing.drawn import FIGURE_ENDINGS
 from validation_core.engine import Task
 from validation_core.methods.base import Method
 from validation_core.tables import ProbabilitiesUpload, SamplesUpload
@@ -119,16 +122,25 @@ def add(parser: argparse.ArgumentParser) -> None:
         help=f"beyond the verdict: {', '.join(_names())}; usual: all, as far as they are quick",
     )
     option("--report", type=Path, metavar="PATH.html", help="write an HTML report")
-    option("--card", type=Path, metavar="PATH.png", help="write the verdict as an image")
+    option(
+        "--card", type=_card, metavar="PATH.png", help="write the verdict as .png, .pdf or .svg"
+    )
     option(
         "--figure",
         action="append",
         type=_figure,
         default=[],
         metavar="NAME=PATH",
-        help=f"write a figure as .svg, .png or .html: {', '.join(USUAL_NAMES)}, or a title of the "
-        "report",
+        help=f"write a figure, with one of the endings {', '.join(FIGURE_ENDINGS)}: "
+        f"{', '.join(USUAL_NAMES)}, or a title of the report",
     )
+    option(
+        "--figure-style",
+        choices=["screen", "paper"],
+        default="screen",
+        help="of --figure; paper: no title, letters of 8 points, a journal's column wide",
+    )
+    option("--figure-width", type=float, metavar="INCHES", help="of the whole figure of --figure")
     option("--datatree", type=Path, metavar="PATH.nc", help="write the ranks as ArviZ reads them")
     option("--markdown", type=Path, metavar="PATH.md", help="write a summary, as of a CI job")
     option("--junit", type=Path, metavar="PATH.xml", help="write the verdict as a test report")
@@ -192,9 +204,8 @@ def _run(chosen: argparse.Namespace) -> int:
     if chosen.report:
         chosen.report.write_text(result.document(), encoding="utf-8")
     if chosen.card:
-        chosen.card.write_bytes(result.image())
-    for name, path in chosen.figure:
-        result.save_figure(name, path)
+        chosen.card.write_bytes(result.image(chosen.card.suffix))
+    _save_figures(result, chosen)
     if chosen.datatree:
         chosen.datatree.write_bytes(result.datatree())
     said = outcome(result.diagnosis, chosen.shift)
@@ -220,8 +231,7 @@ def _reliability(table: Table, chosen: argparse.Namespace) -> None:
     result = reliability(table, alpha=chosen.alpha, seed=chosen.seed, progress=False)
     if chosen.report:
         chosen.report.write_text(result.document(), encoding="utf-8")
-    for name, path in chosen.figure:
-        result.save_figure(name.capitalize(), path)
+    _save_figures(result, chosen)
 
     def aloud() -> None:
         print(f"{table.n:,} rows with probabilities of {len(table.names)} classes.")
@@ -234,11 +244,32 @@ def _reliability(table: Table, chosen: argparse.Namespace) -> None:
     write_json_text(result.to_json, chosen.json, aloud)
 
 
+def _save_figures(result: Result, chosen: argparse.Namespace) -> None:
+    """Write the figures that were asked for.
+
+    Raises:
+        ValueError: where the result has no such figure, or for a width that none has.
+    """
+    for name, path in chosen.figure:
+        result.save_figure(name, path, style=chosen.figure_style, width=chosen.figure_width)
+
+
+def _card(text: str) -> Path:
+    """A path with an ending of images, for argparse."""
+    if Path(text).suffix not in CARD_ENDINGS:
+        raise argparse.ArgumentTypeError(
+            f"a path that ends in {', '.join(CARD_ENDINGS)}; got {text!r}"
+        )
+    return Path(text)
+
+
 def _figure(text: str) -> tuple[str, Path]:
     """`NAME=PATH`, for argparse."""
     name, _, path = text.rpartition("=")
-    if not name or Path(path).suffix not in (".svg", ".png", ".html"):
-        raise argparse.ArgumentTypeError(f"NAME=PATH, with .svg, .png or .html; got {text!r}")
+    if not name or Path(path).suffix not in FIGURE_ENDINGS:
+        raise argparse.ArgumentTypeError(
+            f"NAME=PATH, with an ending of {', '.join(FIGURE_ENDINGS)}; got {text!r}"
+        )
     return name, Path(path)
 
 

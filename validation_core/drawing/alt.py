@@ -59,7 +59,7 @@ def describe_picture(
 
 
 def _joined(parts: Sequence[str]) -> str:
-    sentences = [f"{_plain(part).rstrip('. ')}." for part in parts if part]
+    sentences = [f"{plain_words(part).rstrip('. ')}." for part in parts if part]
     text = ""
     for i, sentence in enumerate(sentences):
         left = len(sentences) - i - 1
@@ -72,7 +72,7 @@ def _joined(parts: Sequence[str]) -> str:
 
 def _panel(panel: Panel) -> list[str]:
     """Title, axes and marks of a panel; a series that two marks draw is described once."""
-    parts = [style.short(_plain(str(panel.title)), _TITLE)]
+    parts = [style.short(plain_words(str(panel.title)), _TITLE)]
     parts += [
         _axis(side, axis)
         for side, axis in (("Across", panel.x), ("Up", panel.y))
@@ -80,7 +80,7 @@ def _panel(panel: Panel) -> list[str]:
     ]
     known: set[str] = set()
     for mark in panel.marks:
-        name = _name(mark, panel)
+        name = series_name(mark, panel)
         if name in known:
             continue
         parts.append(_mark(mark, panel, name or _KINDS.get(type(mark), "")))
@@ -108,8 +108,8 @@ _KINDS: Mapping[type[Mark], str] = {
 }
 
 
-def _name(mark: Mark, panel: Panel) -> str:
-    """A mark's name, from its label or the legend."""
+def series_name(mark: Mark, panel: Panel) -> str:
+    """A mark's name, from its label or the legend; empty without either."""
     label = mark.shades.label if isinstance(mark, Heat) else getattr(mark, "label", "")
     if label or isinstance(mark, Band | HBand | Heat | VLine | HLine):
         return str(label)
@@ -235,8 +235,8 @@ def _number(value: float, digits: int = 3) -> str:
     return np.format_float_positional(rounded, trim="-").replace("-", "−")
 
 
-def _plain(words: str) -> str:
-    """Text without plotly's markup."""
+def plain_words(words: str) -> str:
+    """Text without plotly's markup, unescaped."""
     return html.unescape(re.sub("<[^>]*>", " ", words)).strip()
 
 

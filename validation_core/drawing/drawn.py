@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from validation_core.drawing.marks import Grid, Picture
 
 if TYPE_CHECKING:
+    import pandas as pd
     import plotly.graph_objects as go
 
-
+FIGURE_ENDINGS = (".pdf", ".svg", ".png", ".html", ".csv")
+"""Endings of a figure's file: vectors, vectors, pixels, a page, and its numbers."""
 _NOTEBOOK_WIDTH = 640  # pixels
 
 
@@ -36,6 +39,52 @@ class Drawn:
         from validation_core.drawing import plotly
 
         return plotly.figure(self.picture)
+
+    def save(self, path: Path | str, **look: Any) -> Path:
+        """Write the picture: .pdf and .svg as vectors, .png, .html, or .csv its numbers.
+
+        Args:
+            path: of the file.
+            **look: `style` ("screen", or "paper": no title, letters of 8 points), `width` and
+                `height` of a panel in inches, as for `report.image.FigureLook`.
+
+        Raises:
+            ValueError: for another suffix, style or size.
+
+        Examples:
+            >>> npt.run("sbc", table).figures()[0].save("ranks.pdf", style="paper").name
+            'ranks.pdf'
+        """
+        from validation_core.report.image import FigureLook, figure_file
+
+        path = Path(path)
+        path.write_bytes(figure_file(self, path.suffix, FigureLook(**look)))
+        return path
+
+    def draw(self, ax: Any) -> Any:
+        """Draw the picture on axes of matplotlib, which has to be installed.
+
+        Args:
+            ax: the axes of a single panel, or a sequence or array of as many as there are panels.
+
+        Returns:
+            `ax`.
+
+        Raises:
+            ValueError: for another number of axes.
+        """
+        from validation_core.drawing.matplotlib import draw
+
+        draw(self.picture, ax)
+        return ax
+
+    def to_frame(self) -> pd.DataFrame:
+        """Numbers of the picture: a row for each bar, point of a line and cell of a map."""
+        import pandas as pd
+
+        from validation_core.drawing.series import picture_rows
+
+        return pd.DataFrame(picture_rows(self.picture))
 
     def _repr_svg_(self) -> str | None:
         """The picture as SVG for a notebook, without a script; None for several panels."""

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.drawing.marks import (
+    SYMBOL_SHAPES,
     SYMBOLS,
     Axis,
     Band,
@@ -82,7 +83,6 @@ DASHES = {
 """Plotly's names of dashes, as lengths in SVG."""
 _STEPS, _NOTHING = 32_767, -32_768
 """Largest number of steps of a coarse number from the middle; and the code of NaN."""
-_SHAPES = {"x": "cross", "triangle-up": "triangle"}
 # The browser's name of each mark and its fields, in the order in which they are sent.
 _KINDS: Mapping[type[Mark], tuple[str, Mapping[str, str]]] = {
     Bars: ("bars", {"x": "edges", "y": "heights", "shift": "shift", "color": "color",
@@ -170,7 +170,7 @@ def payload(
 
 def browser_style(style: MethodStyle) -> MethodStyle:
     """A method's style for the browser: no dash for a solid line, a circle for other symbols."""
-    symbol = _SHAPES.get(style.symbol, style.symbol)
+    symbol = SYMBOL_SHAPES.get(style.symbol, style.symbol)
     shape = symbol if symbol in SYMBOLS[:6] else "circle"
     dash = style.dash if DASHES.get(style.dash) else ""
     return MethodStyle(style.color, dash, shape)

@@ -26,6 +26,9 @@ from validation_core.drawing import style
 SYMBOLS = ("circle", "square", "diamond", "cross", "ring", "triangle", "line", "dash", "band")
 """Symbols of a legend; `Points` draws the first six, plotly all of its own."""
 
+SYMBOL_SHAPES = {"x": "cross", "triangle-up": "triangle", "circle-open": "ring"}
+"""Names of plotly's for symbols of a legend."""
+
 Anchor = Literal["start", "middle", "end"]
 T = TypeVar("T")
 
@@ -437,6 +440,15 @@ def empty(words: str, *, height: int = style.HEIGHT) -> Panel:
     unit = Axis((0, 1), hidden=True)
     note = Note(0.5, 0.5, words, anchor="middle")
     return Panel([note], x=unit, y=unit, height=height)
+
+
+def color_scales(panel: Panel) -> list[Shades]:
+    """Colour scales of a panel's marks, in their order."""
+    colors = [
+        mark.shades if isinstance(mark, Heat) else getattr(mark, "color", "")
+        for mark in panel.marks
+    ]
+    return [color for color in colors if isinstance(color, Shades)]
 
 
 def freeze_sliders(panel: Panel, at: Mapping[str, int] | None = None) -> Panel:

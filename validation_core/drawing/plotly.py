@@ -31,6 +31,7 @@ from validation_core.drawing.marks import (
     Rain,
     Shades,
     VLine,
+    color_scales,
     freeze_sliders,
 )
 from validation_core.precision import narrow
@@ -141,7 +142,7 @@ class _Sheet:
         self._spaced()
         if named:
             self._named()
-        for shades in _scales(self.panel)[:1]:
+        for shades in color_scales(self.panel)[:1]:
             self._ends_of(shades)
 
     def explain(self, axes: _Json, inside: int) -> None:
@@ -161,7 +162,7 @@ class _Sheet:
 
     def title(self) -> _Json:
         """Title of the panel, above it."""
-        above = _top(self.panel) + _ROW * len(_scales(self.panel)[:1])
+        above = _top(self.panel) + _ROW * len(color_scales(self.panel)[:1])
         note = self._words(str(self.panel.title), 0, 1, "", font=_LARGE)
         place = {"xshift": -_left(self.panel), "yanchor": "bottom", "yshift": above}
         return {**note, **self._refs("x domain", "y domain"), **place}
@@ -481,15 +482,6 @@ def _arranged(grid: Grid, keys: Mapping[str, Any]) -> tuple[int, dict[str, int],
     return heads[0] + inside + feet[-1], _margin(grid, heads[0], feet[-1]), axes
 
 
-def _scales(panel: Panel) -> list[Shades]:
-    """Colour scales of a panel's marks."""
-    colors = [
-        mark.shades if isinstance(mark, Heat) else getattr(mark, "color", "")
-        for mark in panel.marks
-    ]
-    return [color for color in colors if isinstance(color, Shades)]
-
-
 def _top(panel: Panel) -> int:
     """Pixels between a panel's axes and the top of the labels above them."""
     return _NAMED if panel.y.label and not panel.y.hidden else _TOP
@@ -502,7 +494,7 @@ def _left(panel: Panel) -> int:
 def _head(panel: Panel) -> int:
     """Pixels above a panel's axes: labels, colour bar and title."""
     lines = len(str(panel.title).split("<br>")) if panel.title else 0
-    return _top(panel) + _ROW * (len(_scales(panel)[:1]) + lines)
+    return _top(panel) + _ROW * (len(color_scales(panel)[:1]) + lines)
 
 
 def _legend_rows(keys: Mapping[str, Any], columns: int) -> int:

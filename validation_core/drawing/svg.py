@@ -1,4 +1,4 @@
-"""SVG of a panel without sliders: for the card, its PNG, and word-sized pictures.
+"""SVG of a panel without sliders: for files, the card and its PNG, and word-sized pictures.
 
 It matches the drawing of `drawing.live` in the browser, in type and position of words,
 and needs no script. A panel with values over sliders is refused.
@@ -7,57 +7,35 @@ and needs no script. A panel with values over sliders is refused.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from html import escape, unescape
-from typing import NamedTuple
 
 import numpy as np
 
 from validation_core.drawing.marks import (
     Axis,
-    Band,
     Bars,
-    HBand,
-    Heat,
     HLine,
+    Key,
     Line,
     Mark,
     Note,
     Panel,
     Points,
+    Shades,
     VLine,
+    color_scales,
 )
+from validation_core.drawing.svg_marks import Scale, mark_elements, plain_numbers, scale_colors
 from validation_core.text import signed_text
-from validation_core.types import Array
 
-_TICK, _FOOT, _HEAD, _LEFT, _RIGHT = 11.5, 38, 26, 44, 10
-_KEYS = 7  # where a legend stands, above the name of y
-_DASHES = {"dash": "6 4", "dot": "1.5 3.5", "dashdot": "6 3 1.5 3", "longdash": "10 4"}
+LETTERS = 11.5
+"""Size of all letters, in pixels."""
+_FOOT, _HEAD, _LEFT, _RIGHT = 38, 26, 44, 10
+_KEYS, _ROW = 7, 17  # where a legend stands, above the name of y, and each of its rows
+_GRADIENT = 64  # how wide a scale of colours is
 _SPACE = ' xmlns="http://www.w3.org/2000/svg"'
-
-
-class _Scale(NamedTuple):
-    """Map from data to pixels of the sheet."""
-
-    left: float
-    right: float
-    top: float
-    bottom: float
-    x_axis: Axis
-    y_axis: Axis
-
-    def x(self, value: float) -> float:
-        return _place(value, self.x_axis, self.left, self.right)
-
-    def y(self, value: float) -> float:
-        return _place(value, self.y_axis, self.bottom, self.top)
-
-
-def _place(value: float, axis: Axis, start: float, end: float) -> float:
-    low, high = axis.limits
-    if axis.log:
-        value, low, high = (math.log(max(number, 1e-300)) for number in (value, low, high))
-    return start + (value - low) / (high - low) * (end - start)
 
 
 def svg(
@@ -76,7 +54,7 @@ def svg(
     Args:
         panel: without sliders.
         width: in pixels.
-        height: in pixels; the panel's own by default.
+        height: in pixels; the panel's own by default, see `panel_height`.
         title: text alternative, for screen readers.
         bare: without axes and words, as a picture within a line.
         alone: as a file of its own, not within HTML.
@@ -86,16 +64,13 @@ def svg(
     Raises:
         TypeError: for a mark that follows a slider, or that is only for the browser.
     """
-    tall = panel.height if height is None else height
+    tall = panel_height(panel, width) if height is None else height
     scale = _bare(panel, width, tall) if bare else _framed(panel, width, tall)
-    body = "".join(part for mark in panel.marks for part in _drawn(mark, scale, ink, bare))
-    frame = "" if bare else _frame(scale, width, ink)
-    words = (
-        ""
-        if bare
-        else "".join(part for mark in panel.marks for part in _words(mark, scale, ink, paper))
-        + _legend(panel, scale, ink)
+    body = "".join(
+        part for mark in panel.marks for part in mark_elements(mark, scale, ink, bare=bare)
     )
+    frame = "" if bare else _frame(scale, width, ink)
+    words = "" if bare else _all_words(panel, scale, width, ink, paper)
     label = f' role="img" aria-label="{escape(title)}"' if title else ' aria-hidden="true"'
     # Marks beyond the axes are cut by a nested sheet, which needs no identifier.
     inner = (
@@ -107,17 +82,57 @@ def svg(
     return (
         f'<svg{_SPACE * alone} viewBox="0 0 {width} {tall}" width="{width}" '
         f'height="{tall}" style="max-width:100%;height:auto"{label} '
-        f'font-family="inherit" font-size="{_TICK}">{frame}{inner}{words}</svg>'
+        f'font-family="inherit" font-size="{LETTERS}">{frame}{inner}{words}</svg>'
     )
 
 
-def _framed(panel: Panel, width: int, height: int) -> _Scale:
-    top = _HEAD + 17 * bool(panel.legend)
-    left = 10 if panel.y.hidden else max(_LEFT, 16 + 6 * _longest(panel.y))
+def panel_height(panel: Panel, width: int) -> int:
+    """Height of a panel in pixels: its own, or, of a square one, what makes its axes equal."""
+    if not panel.square:
+        return panel.height
+    left, right = _sides(panel, width)
+    return round(_head(panel, width) + right - left + _foot(panel))
+
+
+def _framed(panel: Panel, width: int, height: int) -> Scale:
+    left, right = _sides(panel, width)
+    scale = Scale(left, right, _head(panel, width), height - _foot(panel), panel.x, panel.y)
+    return _equal_units(scale) if panel.equal else scale
+
+
+def _sides(panel: Panel, width: int) -> tuple[float, float]:
+    """Pixels from the left at which the axes begin and end."""
+    left = 10 if panel.y.hidden else max(_LEFT, min(16 + 6 * _longest(panel.y), 0.45 * width))
     room = max(_RIGHT, 2 + 3.3 * _end(panel.x, width))
-    right = width - room - panel.margin
-    foot = 6 if panel.x.hidden and not panel.x.label else _FOOT
-    return _Scale(left, right, top, height - foot, panel.x, panel.y)
+    return left, width - room - panel.margin
+
+
+def _head(panel: Panel, width: int) -> int:
+    """Pixels above the axes: the name of y, below a scale of colours and the legend."""
+    rows = len(_legend_rows(panel.legend, width)) + bool(color_scales(panel))
+    return _HEAD + _ROW * rows
+
+
+def _foot(panel: Panel) -> int:
+    return 6 if panel.x.hidden and not panel.x.label else _FOOT
+
+
+def _equal_units(scale: Scale) -> Scale:
+    """The scale with one unit as long on x as on y: more is shown of the roomier axis."""
+    sides = (scale.right - scale.left, scale.bottom - scale.top)
+    axes = (scale.x_axis, scale.y_axis)
+    unit = min(
+        side / abs(axis.limits[1] - axis.limits[0]) for side, axis in zip(sides, axes, strict=True)
+    )
+    x, y = (_longer(axis, side / unit) for axis, side in zip(axes, sides, strict=True))
+    return scale._replace(x_axis=x, y_axis=y)
+
+
+def _longer(axis: Axis, length: float) -> Axis:
+    """The axis with this length about the same middle."""
+    low, high = axis.limits
+    half = math.copysign(length / 2, high - low)
+    return replace(axis, limits=((low + high) / 2 - half, (low + high) / 2 + half))
 
 
 def _end(axis: Axis, width: int) -> int:
@@ -127,11 +142,11 @@ def _end(axis: Axis, width: int) -> int:
 
 
 def _longest(axis: Axis) -> int:
-    return min(18, max((len(text) for _, text in axis_ticks(axis, 5)), default=0))
+    return max((len(text) for _, text in axis_ticks(axis, 5)), default=0)
 
 
-def _bare(panel: Panel, width: int, height: int) -> _Scale:
-    return _Scale(1, width - 1, 1, height - 1, panel.x, panel.y)
+def _bare(panel: Panel, width: int, height: int) -> Scale:
+    return Scale(1, width - 1, 1, height - 1, panel.x, panel.y)
 
 
 def axis_ticks(axis: Axis, count: float) -> list[tuple[float, str]]:
@@ -143,6 +158,8 @@ def axis_ticks(axis: Axis, count: float) -> list[tuple[float, str]]:
         if axis.names is not None:
             return list(zip(places, axis.names, strict=True))
         return [(place, _written(place, axis)) for place in places]
+    if axis.log:
+        return [(value, _written(value, axis)) for value in _decades(*axis.limits)]
     low, high = axis.limits
     raw = (high - low) / max(1.0, count)
     power = 10.0 ** math.floor(math.log10(raw))
@@ -153,12 +170,20 @@ def axis_ticks(axis: Axis, count: float) -> list[tuple[float, str]]:
     return [(i * step, _written(i * step, axis, digits)) for i in range(first, last + 1)]
 
 
+def _decades(low: float, high: float) -> list[float]:
+    """Powers of ten within limits; where they are few, also twice and five times each."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    lead = (1,) if len(powers) > 4 else (1, 2, 5)
+    values = [number * 10.0**power for power in powers for number in lead]
+    return [value for value in values if low * 0.999 <= value <= high * 1.001]
+
+
 def _written(value: float, axis: Axis, digits: int = 6) -> str:
     number = 100 * value if axis.percent else value
     return f"{signed_text(number, f'.{digits}g')}{'%' * axis.percent}"
 
 
-def _frame(scale: _Scale, width: int, ink: str) -> str:
+def _frame(scale: Scale, width: int, ink: str) -> str:
     """Axes with their ticks and names, the name of y above its axis."""
     x, y = scale.x_axis, scale.y_axis
     parts = []
@@ -200,213 +225,100 @@ def _text(x: float, y: float, words: str, anchor: str, ink: str, halo: str = "")
     )
 
 
-def _legend(panel: Panel, scale: _Scale, ink: str) -> str:
-    parts, at = [], 0.0
-    for words, color, symbol in panel.legend:
-        text = str(words)
-        fill = color or ink
-        if symbol in ("line", "dash"):
-            dash = ' stroke-dasharray="5 3"' if symbol == "dash" else ""
-            parts.append(
-                f'<path d="M{at:.1f} {_KEYS}h14" stroke="{fill}" stroke-width="2.5"{dash}/>'
-            )
-        else:
-            size = 4 if symbol != "band" else 5
-            parts.append(f'<circle cx="{at + 7:.1f}" cy="{_KEYS}" r="{size}" fill="{fill}"/>')
-        parts.append(_text(at + 19, _KEYS + 4, text, "start", ink))
-        at += 19 + 5.9 * len(text) + 16
-    return "".join(parts)
+def _all_words(panel: Panel, scale: Scale, width: int, ink: str, paper: str) -> str:
+    """Legend, scale of colours and the marks' own words, above all marks."""
+    named = {str(key[0]) for key in panel.legend}
+    own = [part for mark in panel.marks for part in _words(mark, scale, ink, paper, named)]
+    ends = _line_ends(panel, scale, ink, paper, named)
+    rows = _legend_rows(panel.legend, width)
+    colors = [
+        _color_scale(shades, _KEYS + _ROW * len(rows), ink) for shades in color_scales(panel)[:1]
+    ]
+    return "".join([*own, *ends, *_legend(rows, ink), *colors])
 
 
-def _drawn(mark: Mark, scale: _Scale, ink: str, bare: bool) -> Iterator[str]:
-    draw = _MARKS.get(type(mark))
-    if draw is None:
-        raise TypeError(f"{type(mark).__name__} is not drawn as it stands. Show it live.")
-    yield from draw(mark, scale, ink, bare)
+def _legend_rows(legend: Sequence[Key], width: int) -> list[list[tuple[float, Key]]]:
+    """Entries of a legend with their places, in as many rows as the width asks for."""
+    rows: list[list[tuple[float, Key]]] = []
+    at = math.inf
+    for key in legend:
+        wide = 19 + 5.9 * len(str(key[0]))
+        if at + wide > width:
+            rows.append([])
+            at = 0.0
+        rows[-1].append((at, key))
+        at += wide + 16
+    return rows
 
 
-def _numbers(values: object) -> Array:
-    """Values as a plain array.
-
-    Raises:
-        TypeError: where they follow a slider.
-    """
-    return np.atleast_1d(np.asarray(values, dtype=np.float64))
-
-
-def _path(scale: _Scale, xs: Array, ys: Array) -> str:
-    parts, pen = [], "M"
-    for x, y in zip(xs, ys, strict=True):
-        if math.isnan(x) or math.isnan(y):
-            pen = "M"
-            continue
-        parts.append(f"{pen}{scale.x(x):.1f} {scale.y(y):.1f}")
-        pen = "L"
-    return "".join(parts)
+def _legend(rows: Sequence[Sequence[tuple[float, Key]]], ink: str) -> Iterator[str]:
+    for i, row in enumerate(rows):
+        up = _KEYS + _ROW * i
+        for at, (words, color, symbol) in row:
+            fill = color or ink
+            if symbol in ("line", "dash"):
+                dash = ' stroke-dasharray="5 3"' if symbol == "dash" else ""
+                yield (f'<path d="M{at:.1f} {up}h14" stroke="{fill}" stroke-width="2.5"{dash}/>')
+            else:
+                size = 4 if symbol != "band" else 5
+                yield f'<circle cx="{at + 7:.1f}" cy="{up}" r="{size}" fill="{fill}"/>'
+            yield _text(at + 19, up + 4, str(words), "start", ink)
 
 
-def _bars(mark: Bars, scale: _Scale, ink: str, bare: bool) -> Iterator[str]:
-    edges, heights = _numbers(mark.edges), _numbers(mark.heights)
-    if not isinstance(mark.color, str):
-        raise TypeError("Bars coloured by numbers are plotly's alone. Give one colour.")
-    gap = 0.0 if bare else 0.5
-    d = []
-    for low, high, value in zip(edges, edges[1:], heights, strict=False):
-        if not value > 0:
-            continue
-        if mark.upright:
-            left, right, floor = scale.x(low) + gap, scale.x(high) - gap, scale.y(0)
-            d.append(f"M{left:.1f} {floor:.1f}V{scale.y(value):.1f}H{right:.1f}V{floor:.1f}Z")
-        else:
-            upper, lower, foot = scale.y(low) + gap, scale.y(high) - gap, scale.x(0)
-            d.append(f"M{foot:.1f} {upper:.1f}H{scale.x(value):.1f}V{lower:.1f}H{foot:.1f}Z")
-    yield f'<path d="{"".join(d)}" fill="{mark.color or ink}" fill-opacity="{mark.opacity:g}"/>'
-
-
-def _line(mark: Line, scale: _Scale, ink: str, bare: bool) -> Iterator[str]:
-    del bare
-    d = _path(scale, _numbers(mark.x), _numbers(mark.y))
-    yield _stroke(d, mark.color or ink, mark.width, mark.dash, mark.opacity)
-
-
-def _stroke(d: str, color: str, width: float, dash: str, opacity: float = 1) -> str:
-    broken = _DASHES.get(dash, dash)
-    dashes = f' stroke-dasharray="{broken}"' if broken and broken != "solid" else ""
+def _color_scale(shades: Shades, up: int, ink: str) -> str:
+    """A scale of colours between the numbers at its ends, and its meaning."""
+    low, high = (signed_text(shades.middle + side * shades.limit, ".2g") for side in (-1, 1))
+    left = 8 + 6 * len(low)
+    colors = scale_colors(shades)
+    wide = _GRADIENT / len(colors)
+    cells = "".join(
+        f'<rect x="{left + i * wide:.2f}" y="{up - 5}" width="{wide:.2f}" height="9" '
+        f'fill="{color}"/>'
+        for i, color in enumerate(colors)
+    )
+    words = f"{high}  {shades.label}".strip()
     return (
-        f'<path d="{d}" fill="none" stroke="{color}" stroke-width="{width:g}" '
-        f'stroke-opacity="{opacity:g}" stroke-linejoin="round"{dashes}/>'
+        _text(left - 5, up + 4, low, "end", ink)
+        + cells
+        + _text(left + _GRADIENT + 5, up + 4, words, "start", ink)
     )
 
 
-def _band(mark: Band, scale: _Scale, ink: str, bare: bool) -> Iterator[str]:
-    del bare
-    x, low, high = _numbers(mark.x), _numbers(mark.low), _numbers(mark.high)
-    if len(low) == len(x) - 1:  # steps between edges
-        x, low, high = np.repeat(x, 2)[1:-1], np.repeat(low, 2), np.repeat(high, 2)
-    known = np.isfinite(low) & np.isfinite(high)
-    if known.any():
-        there = _path(scale, x[known], high[known])
-        back = _path(scale, x[known][::-1], low[known][::-1]).replace("M", "L", 1)
-        color = mark.color or ink
-        yield f'<path d="{there}{back}Z" fill="{color}" fill-opacity="{mark.opacity:g}"/>'
-
-
-def _points(mark: Points, scale: _Scale, ink: str, bare: bool) -> Iterator[str]:
-    del bare
-    if not isinstance(mark.color, str):
-        raise TypeError("Points coloured by numbers are plotly's alone. Give one colour.")
-    color, r = mark.color or ink, mark.size / 2
-    xs, ys = np.broadcast_arrays(_numbers(mark.x), _numbers(mark.y))
-    there = np.isfinite(xs) & np.isfinite(ys)
-    whiskers = []
-    for ends, along_x in ((("left", "right"), True), (("low", "high"), False)):
-        low, high = (getattr(mark, name) for name in ends)
-        if low is None or high is None:
+def _line_ends(panel: Panel, scale: Scale, ink: str, paper: str, named: set[str]) -> Iterator[str]:
+    """Labels at the last points of lines, moved down where two would overlap."""
+    ends = []
+    for mark in panel.marks:
+        if not isinstance(mark, Line) or not mark.label or str(mark.label) in named:
             continue
-        for x, y, a, b in zip(xs, ys, _numbers(low), _numbers(high), strict=True):
-            whiskers.append(
-                f"M{scale.x(a):.1f} {scale.y(y):.1f}H{scale.x(b):.1f}"
-                if along_x
-                else f"M{scale.x(x):.1f} {scale.y(a):.1f}V{scale.y(b):.1f}"
-            )
-    if whiskers:
-        yield _stroke("".join(whiskers), color, 1.4, "")
-    places = list(zip(xs[there], ys[there], strict=True))
-    if mark.symbol == "diamond":
-        r *= 1.3  # as large to the eye as a circle
-        side = f"l{r:g} {r:g}l{-r:g} {r:g}l{-r:g} {-r:g}Z"
-        path = "".join(f"M{scale.x(x):.1f} {scale.y(y) - r:.1f}{side}" for x, y in places)
-        yield f'<path d="{path}" fill="{color}" fill-opacity="{mark.opacity:g}"/>'
-        return
-    # A stroke of no length with round ends is a dot: all of them are one element.
-    dots = "".join(f"M{scale.x(x):.1f} {scale.y(y):.1f}h0" for x, y in places)
-    square = mark.symbol == "square"
-    yield (
-        f'<path d="{dots}" stroke="{color}" stroke-width="{2 * r:g}" '
-        f'stroke-opacity="{mark.opacity:g}" stroke-linecap="{"square" if square else "round"}" '
-        'fill="none"/>'
-    )
+        x, y = plain_numbers(mark.x), plain_numbers(mark.y)
+        there = np.flatnonzero(np.isfinite(x + y))
+        if there.size:
+            last = there[-1]
+            ends.append((scale.y(y[last]) + 4, scale.x(x[last]) + 6, mark))
+    above = -math.inf
+    for y, x, mark in sorted(ends, key=lambda end: end[0]):
+        above = max(y, above + LETTERS + 2)
+        yield _text(x, above, str(mark.label), "start", mark.color or ink, paper)
 
 
-def _vline(mark: VLine, scale: _Scale, ink: str, bare: bool) -> Iterator[str]:
-    del bare
-    for x in _numbers(mark.x):
-        d = f"M{scale.x(x):.1f} {scale.top:.1f}V{scale.bottom:.1f}"
-        yield _stroke(d, mark.color or ink, mark.width, mark.dash, 1 if mark.color else 0.6)
-
-
-def _hline(mark: HLine, scale: _Scale, ink: str, bare: bool) -> Iterator[str]:
-    del bare
-    for y in _numbers(mark.y):
-        d = f"M{scale.left:.1f} {scale.y(y):.1f}H{scale.right:.1f}"
-        yield _stroke(d, mark.color or ink, mark.width, mark.dash, 1 if mark.color else 0.6)
-
-
-def _hband(mark: HBand, scale: _Scale, ink: str, bare: bool) -> Iterator[str]:
-    del ink, bare
-    top, bottom = scale.y(mark.high), scale.y(mark.low)
-    yield (
-        f'<rect x="{scale.left:.1f}" y="{top:.1f}" width="{scale.right - scale.left:.1f}" '
-        f'height="{bottom - top:.1f}" fill="{mark.color}" fill-opacity="{mark.opacity:g}"/>'
-    )
-
-
-def _heat(mark: Heat, scale: _Scale, ink: str, bare: bool) -> Iterator[str]:
-    """Cells of a heat map, one path for each of nine depths of either colour."""
-    del ink, bare
-    shades = mark.shades
-    values = (_grid(shades.values) - shades.middle) / shades.limit
-    depth = np.round(np.clip(values, -1, 1) * 9)
-    x, y = _numbers(mark.x_edges), _numbers(mark.y_edges)
-    for level in np.unique(depth[np.isfinite(depth) & (depth != 0)]):
-        d = "".join(
-            f"M{scale.x(x[j]):.1f} {scale.y(y[i]):.1f}H{scale.x(x[j + 1]):.1f}"
-            f"V{scale.y(y[i + 1]):.1f}H{scale.x(x[j]):.1f}Z"
-            for i, j in np.argwhere(depth == level)
-        )
-        color = shades.high if level > 0 else shades.low
-        yield f'<path d="{d}" fill="{color}" fill-opacity="{0.85 * abs(level) / 9:.2f}"/>'
-
-
-def _grid(values: object) -> Array:
-    return np.asarray(values, dtype=np.float64)
-
-
-def _nothing(mark: Note, scale: _Scale, ink: str, bare: bool) -> Iterator[str]:
-    """Nothing here: notes are drawn above all marks."""
-    del mark, scale, ink, bare
-    yield ""
-
-
-_MARKS: dict[type, Callable[..., Iterator[str]]] = {
-    Bars: _bars,
-    Line: _line,
-    Band: _band,
-    Points: _points,
-    VLine: _vline,
-    HLine: _hline,
-    HBand: _hband,
-    Heat: _heat,
-    Note: _nothing,
-}
-
-
-def _words(mark: Mark, scale: _Scale, ink: str, paper: str) -> Iterator[str]:
-    """A mark's own text, drawn above all marks."""
+def _words(mark: Mark, scale: Scale, ink: str, paper: str, named: set[str]) -> Iterator[str]:
+    """A mark's own text, but for lines; a label that the legend has is not repeated."""
     if isinstance(mark, Note):
-        x, y = scale.x(float(_numbers(mark.x)[0])), scale.y(float(_numbers(mark.y)[0]))
+        x, y = scale.x(float(plain_numbers(mark.x)[0])), scale.y(float(plain_numbers(mark.y)[0]))
         color = mark.color or ink
         yield _text(x + mark.shift, y - mark.rise, str(mark.words), mark.anchor, color, paper)
-    elif isinstance(mark, VLine) and mark.label:
-        x = scale.x(float(_numbers(mark.x)[0]))
+        return
+    words = str(getattr(mark, "label", ""))
+    if not words or words in named:
+        return
+    if isinstance(mark, VLine):
+        x = scale.x(float(plain_numbers(mark.x)[0]))
         middle = min(max(x, scale.left + 20), scale.right - 20)
-        color = mark.color or ink
-        yield _text(middle, scale.top - 5, str(mark.label), "middle", color, paper)
-    elif isinstance(mark, HLine) and mark.label:
-        y = scale.y(float(_numbers(mark.y)[0]))
-        yield _text(scale.right, y - 5, str(mark.label), "end", mark.color or ink, paper)
-    elif isinstance(mark, Line) and mark.label:
-        x, y = _numbers(mark.x)[-1], _numbers(mark.y)[-1]
-        yield _text(
-            scale.x(x) + 6, scale.y(y) + 4, str(mark.label), "start", mark.color or ink, paper
-        )
+        yield _text(middle, scale.top - 5, words, "middle", mark.color or ink, paper)
+    elif isinstance(mark, HLine):
+        y = scale.y(float(plain_numbers(mark.y)[0]))
+        yield _text(scale.right, y - 5, words, "end", mark.color or ink, paper)
+    elif isinstance(mark, Bars | Points) and mark.label_at is not None:
+        color = ink if isinstance(mark.color, Shades) else mark.color or ink
+        x, y = mark.label_at
+        yield _text(scale.x(x), scale.y(y) + 4, words, "start", color, paper)

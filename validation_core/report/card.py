@@ -8,13 +8,14 @@ from importlib import resources
 
 from markupsafe import Markup, escape
 
-from validation_core.diagnosis.card import COLORS, Card
+from validation_core.diagnosis.card import CARD_ENDINGS, COLORS, Card
 from validation_core.drawing import svg
 from validation_core.drawing.alt import describe_picture
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Panel
 from validation_core.glossary import Term, linked
-from validation_core.report.image import FONTS, INK, PAPER, png_of
+from validation_core.report.image import drawing_file
+from validation_core.report.letters import INK, PAPER, wrap_text
 from validation_core.report.markup import render
 from validation_core.report.numbers import utf8_text
 
@@ -93,14 +94,23 @@ _SOFT = "#57606A"
 _BODY, _LINE = 17, 24
 
 
-def png(card: Card, name: str = "") -> bytes:
-    """The card as an image of 2,240 pixels across, dark letters on white.
+def image(card: Card, name: str = "", suffix: str = ".png") -> bytes:
+    """The card as an image, dark letters on white; as PNG it has 2,240 pixels across.
 
     Args:
         card: to draw.
         name: of the table, for the last line.
+        suffix: .png, .pdf or .svg.
+
+    Raises:
+        ValueError: for another suffix.
     """
-    return png_of(_sheet(card, name))
+    if suffix not in CARD_ENDINGS:
+        raise ValueError(
+            f"A card is written as {', '.join(CARD_ENDINGS)}; got {suffix or 'no suffix'}. Choose "
+            "one of these endings."
+        )
+    return drawing_file(_sheet(card, name), suffix)
 
 
 def _sheet(card: Card, name: str) -> str:
@@ -170,27 +180,3 @@ def _words(x: float, y: float, words: str, size: int, color: str, *, bold: bool 
         f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{color}"{weight}>'
         f"{escape(utf8_text(words))}</text>"
     )
-
-
-def wrap_text(words: str, width: float, size: int, *, bold: bool = False) -> list[str]:
-    """Wrap text by the widths of the card's font.
-
-    Args:
-        words: one paragraph.
-        width: of a line, in pixels.
-        size: of the font, in pixels.
-        bold: whether in the semibold font.
-    """
-    from PIL import ImageFont
-
-    path = resources.files(__package__).joinpath(FONTS[bold])
-    with resources.as_file(path) as letters:
-        font = ImageFont.truetype(str(letters), size)
-    lines: list[str] = [""]
-    for word in utf8_text(words).split():
-        longer = f"{lines[-1]} {word}".strip()
-        if font.getlength(longer) <= width or not lines[-1]:
-            lines[-1] = longer
-        else:
-            lines.append(word)
-    return lines

@@ -147,6 +147,26 @@ def csv_table(rows: Sequence[Mapping[str, object]]) -> bytes:
     return b"\xef\xbb\xbf" + buffer.getvalue().encode()
 
 
+def latex_table(rows: Sequence[Mapping[str, object]], digits: int = 3) -> str:
+    """Rows as a LaTeX table, with the rules of the package booktabs; dashes where nothing is.
+
+    Args:
+        rows: plain values by column name.
+        digits: significant digits of a number.
+    """
+    import pandas as pd
+
+    def cell(value: object) -> str:
+        if not isinstance(value, float):
+            return utf8_text(str(value))
+        number, _, power = f"{value:.{digits}g}".partition("e")
+        return f"${number} \\times 10^{{{int(power)}}}$" if power else f"${number}$"
+
+    style = pd.DataFrame(list(rows)).style.hide(axis="index")
+    style = style.format(cell, na_rep="--", escape="latex").format_index(escape="latex", axis=1)
+    return str(style.to_latex(hrules=True))
+
+
 def _lines(
     columns: Sequence[str], rows: Iterable[Mapping[str, object]]
 ) -> Iterable[list[str | int | float]]:

@@ -191,6 +191,9 @@ def _loaded(diagnosis: Diagnosis) -> str:
     return f"{rows}, {upload.drawn[1]} each, {parameters}{without}"
 
 
+CARD_ENDINGS = (".png", ".pdf", ".svg")
+"""Endings of a card's file."""
+
 COLORS: Mapping[State, str] = {
     "mistake": "#9A6700",
     "problem": style.OBSERVED,
