@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.reports import ANSWER, HOSTILE, NUMBERS, Fake, answer, cloud, diagnosed, table
-from validation_core import diagnosis, report, statistics
+from validation_core import diagnosis, report, row_files, statistics
 from validation_core.diagnosis import Record
 from validation_core.diagnosis.questions import Asked
 from validation_core.drawing import plotly
@@ -305,7 +305,7 @@ def lines(content):
 def test_a_table_as_csv():
     rows = [{"Parameter": "µ", "Coverage": 0.1, "n": 3}, {"Parameter": "b", "Bias": -0.25},
             {"Parameter": "c", "Coverage": float("nan"), "n": np.int64(4)}]  # fmt: skip
-    content = numbers.csv_table(rows)
+    content = row_files.csv_table(rows)
     assert content.startswith(b"\xef\xbb\xbf")
     frame = pd.read_csv(io.BytesIO(content))
     assert list(frame) == ["Parameter", "Coverage", "n", "Bias"]
@@ -313,7 +313,7 @@ def test_a_table_as_csv():
     assert frame["Bias"].tolist()[1] == -0.25
     assert frame["Coverage"].isna().tolist() == [False, True, True]
     assert b",-0.25" in content
-    assert numbers.csv_table([]) == b"\xef\xbb\xbf\r\n" or lines(numbers.csv_table([])) == [[]]
+    assert row_files.csv_table([]) == b"\xef\xbb\xbf\r\n" or lines(row_files.csv_table([])) == [[]]
 
 
 @pytest.mark.parametrize("text", [
@@ -321,19 +321,19 @@ def test_a_table_as_csv():
     "=cmd|' /C calc'!A0",
 ])  # fmt: skip
 def test_no_cell_is_a_formula(text):
-    (head,), (cell,) = lines(numbers.csv_table([{text: text}]))
+    (head,), (cell,) = lines(row_files.csv_table([{text: text}]))
     assert head == cell == f"'{text}"
 
 
 @pytest.mark.parametrize("text", ["-1.5", "+2e-3", "-.5", "theta", "'=1", "−3", "", "1e-300"])
 def test_numbers_and_plain_words_stay_what_they_are(text):
-    assert lines(numbers.csv_table([{"a": text}]))[1] == ([text] if text else [""])
+    assert lines(row_files.csv_table([{"a": text}]))[1] == ([text] if text else [""])
 
 
 @given(st.lists(st.text(), min_size=1, max_size=4, unique=True), st.text())
 @settings(max_examples=300, deadline=None)
 def test_any_name_survives_and_none_is_calculated(names, value):
-    read = lines(numbers.csv_table([dict.fromkeys(names, value)] * 2))
+    read = lines(row_files.csv_table([dict.fromkeys(names, value)] * 2))
     assert len(read) == 3
     assert {len(line) for line in read} == {len(names)}
     whole = (*names, *[value] * len(names))

@@ -20,7 +20,7 @@ def show_training(chosen: ColtChoice, gamma: float, maps: Maps, sight: ThetaAxes
     payload = live.once(
         ("film", task.key, sight, watched), lambda: training.training_film(maps, sight, watched)
     )
-    live.chart(payload, key="film")
+    live.chart(payload, key="film", save_as="How the ball learned")
     st.caption(
         "A step is kept when its ranks on held-out anchors, which training does not use, are "
         "clearly farther from uniform than the start's. A training curve that rises alone is "

@@ -31,7 +31,7 @@ def show_where(chosen: ColtChoice, located: Located, sight: ThetaAxes) -> None:
     )
     several = len(located.gammas) > 1
     key = f"where-{owner(chosen.benchmark)}-{name}-{several}"
-    now = live.chart(payload, key=key, url=(*slider(located.gammas), name))
+    now = live.chart(payload, key=key, url=(*slider(located.gammas), name), save_as="CoLT")
     st.caption(where.how_to_read(maps, sight) + _bent(located.key, maps, sight))
     tied = float(located.maps[located.gammas.index(now[0]) if several else 0].tied)
     if tied > 0.01:

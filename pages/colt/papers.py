@@ -47,7 +47,7 @@ def _tree() -> None:
             ("gallery", *(task.key for task in done)),
             lambda: gallery([(gamma_of(task), maps(task.key, task)) for task in done]),
         )
-        live.chart(payload, key="fig5")
+        live.chart(payload, key="fig5", save_as="The ball on the tree")
         st.caption(
             "q blurs the tree by 1 + alpha times as much as p. Orange: q's draws, filled "
             "inside the ball of the mass named above each picture; blue: p's. If q were "

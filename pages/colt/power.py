@@ -30,7 +30,7 @@ def show_power(chosen: ColtChoice) -> None:
             lambda: power(power_cells, chosen.benchmark, design, chosen.start),
         )
         key = f"colt-power-{owner(chosen.benchmark)}"
-        live.chart(payload, key=key, url=slider(chosen.gammas))
+        live.chart(payload, key=key, url=slider(chosen.gammas), save_as="Power of CoLT")
         st.caption(_networks(chosen))
         numbers = st.expander("The numbers", key="colt-numbers", on_change="rerun")
         if numbers.open:

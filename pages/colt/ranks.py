@@ -29,7 +29,7 @@ def ranks(chosen: ColtChoice, located: Located) -> None:
         ),
     )
     key = f"ranks-{owner(chosen.benchmark)}-{several}"
-    live.chart(payload, key=key, url=slider(located.gammas))
+    live.chart(payload, key=key, url=slider(located.gammas), save_as="Ranks in the ball")
     n = len(located.maps[0].u_quote)
     st.caption(
         "A rank is the share of q's draws at the same x that lie nearer to the centre than "
@@ -49,7 +49,9 @@ def distances(
     curves = {name: power.distance_curve(pairs) for name, pairs in done.items() if pairs}
     if curves:
         points = sum(map(len, series.values()))
-        live.chart(power.distances(curves, gammas, points=points, label=label), key=key)
+        live.chart(
+            power.distances(curves, gammas, points=points, label=label), key=key, save_as=label
+        )
 
 
 def gamma_of(task: MapTask) -> float:

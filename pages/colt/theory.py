@@ -33,7 +33,7 @@ def show_theory(chosen: ColtChoice) -> None:
             ),
         )
         key = f"colt-theory-{owner(chosen.benchmark)}"
-        live.chart(payload, key=key, url=slider(chosen.gammas))
+        live.chart(payload, key=key, url=slider(chosen.gammas), save_as="Theory of CoLT")
         st.caption(ball_theory.how_to_read(study.maps.n))
     jobs.panel(state, follow=True)
 

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.compare.controls import CompareChoice
-from pages.ui import charts, jobs
+from pages.ui import charts, figure_files, jobs
 from pages.ui.forms import choice
 from pages.ui.services import services
 from validation_core.methods.base import Method
@@ -64,3 +64,4 @@ def _figures(method: Method, trial: TrialDetail, alpha: float) -> None:
         for column, drawing in zip(st.columns(2), drawings[row : row + 2], strict=False):
             key = f"look-{method.name}-{drawing.title}"
             charts.captioned(column, drawing.title, drawing.picture, key, drawing.caption)
+    figure_files.offer(drawings, f"look-{method.name}")

@@ -61,9 +61,13 @@ def _draw(chosen: CompareChoice, progress: Progress, view: str) -> None:
             lambda: (power.answer(chosen.sweep, progress), power.compare(chosen.sweep, progress)),
         )
         st.markdown(answer)
-        live.chart(payload, key="compare-power")
+        live.chart(payload, key="compare-power", save_as="Power")
     else:
-        live.chart(power.cost(chosen.sweep, progress, view), key=f"compare-{view}")
+        live.chart(
+            power.cost(chosen.sweep, progress, view),
+            key=f"compare-{view}",
+            save_as="Power and price",
+        )
     differs = chosen.comparison.differs if chosen.comparison else ""
     st.caption(f"{differs} {plan.learned_from(chosen.sweep)}".strip())
 

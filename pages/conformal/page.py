@@ -61,7 +61,9 @@ def _chart(chosen: ConformalChoice, payload: Payload) -> float:
     """The figures of any view; returns gamma."""
     perturbation = chosen.learned.benchmark.perturbation
     address.owned("gamma", perturbation)
-    gamma, _ = live.chart(payload, key=f"conformal-{perturbation}", url=("gamma", "beta"))
+    gamma, _ = live.chart(
+        payload, key=f"conformal-{perturbation}", url=("gamma", "beta"), save_as="Conformal C2ST"
+    )
     return gamma
 
 

@@ -37,7 +37,7 @@ def show(run: InferenceRun, result: RunResult | None, *, begin: bool) -> None:
     found = study.load(services().store)
     if found is not None:
         payload = live.once(("bounds", study.key), lambda: bounds_payload(*bounds(result, found)))
-        live.chart(payload, key="bounds")
+        live.chart(payload, key="bounds", save_as="Bounds of the evidence")
         st.caption(
             "Means over data sets with 95% intervals; 0 is the middle of the closest pair of "
             "bounds. The gap at M = 1 or T = 1 is the divergence of q; a gap that T does not "

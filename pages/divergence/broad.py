@@ -24,7 +24,13 @@ def show() -> None:
         jobs.panel(jobs.ensure(runs, f"Hospitals under {len(runs)} priors", start=True))
         return
     payload = live.once(("broad",), lambda: broad_priors.broad_payload(priors))
-    live.chart(payload, key="broad", default=(broad_priors.WIDTHS[-2],), url=("prior-width",))
+    live.chart(
+        payload,
+        key="broad",
+        default=(broad_priors.WIDTHS[-2],),
+        url=("prior-width",),
+        save_as="Broad priors",
+    )
     st.caption(
         f"Laplace after {broad_priors.ITERATIONS:,} iterations, the same {len(priors[0].d)} data "
         "sets' seeds under every prior. A data set resembles the real one where some die and some "

@@ -55,7 +55,7 @@ def _figure(study: JointTestStudy, chains: JointChains) -> None:
             isinstance(study.inference, ExactPosterior),
         ),
     )
-    live.chart(payload, key="joint", url=("turn",))
+    live.chart(payload, key="joint", url=("turn",), save_as="Joint test")
     st.caption(
         "The statistic is the farthest of all functions; the signs of a chain's differences are "
         "flipped together, which makes the p-value after each turn exact. If q were correct, "

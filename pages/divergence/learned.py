@@ -66,7 +66,9 @@ def _figures(key: str, comparison: DivergenceComparison) -> None:
             f"{format_number(comparison.exact.largest)} nats."
         )
     live.chart(
-        live.once(("learned", key), lambda: meaning.learned_payload(comparison)), key="learned"
+        live.once(("learned", key), lambda: meaning.learned_payload(comparison)),
+        key="learned",
+        save_as="Learned divergence",
     )
     st.caption(
         "Intervals are 95%. Term by term, each point is one simulation: on the dotted line "

@@ -43,7 +43,9 @@ def _figure(plan: Plan, view: str) -> None:
     """A view of what there is; its sliders move in the browser."""
     payload = figures.payload(view, plan, _terms(plan))
     key = f"divergence-{view}-{plan.datasets}"
-    live.chart(payload, key=key, url=(figures.ADDRESS[view], "first-k"))
+    live.chart(
+        payload, key=key, url=(figures.ADDRESS[view], "first-k"), save_as="Symmetric divergence"
+    )
     st.caption(_ABOUT + figures.READ[view] + controls.unfinished(plan))
 
 

@@ -31,7 +31,7 @@ def _show(study: DigitsStudy) -> None:
     payload = live.once(
         ("digits", study.key), lambda: pictures.payload(study, stored(study.key, study))
     )
-    live.chart(payload, key="digits-live", url=("gamma", "beta"))
+    live.chart(payload, key="digits-live", url=("gamma", "beta"), save_as="Digits")
     st.caption(
         "5,000 digits of MNIST, 14 x 14; q is a diffusion trained on them with their labels. The "
         "paper asks the same of generators of CIFAR-10. The classifier is a small head on a "

@@ -74,7 +74,9 @@ def _pictures(study: ImagesStudy, conditional: bool) -> None:
         ("images", study.key, conditional),
         lambda: pictures.payload(study, scored, conditional=conditional),
     )
-    live.chart(payload, key=f"images-{study.benchmark.corruption}", url=("gamma",))
+    live.chart(
+        payload, key=f"images-{study.benchmark.corruption}", url=("gamma",), save_as="Images"
+    )
     numbers = st.expander("The numbers", key="images-numbers", on_change="rerun")
     if numbers.open:
         numbers.dataframe(pd.DataFrame(pictures.numbers(scored)), hide_index=True)

@@ -45,7 +45,7 @@ def _pictures(study: LensingStudy) -> float | None:
     if not ready(study, study.trainings):
         return None
     payload = live.once(("lensing", study.key), lambda: pictures.payload(stored(study.key, study)))
-    gamma, _ = live.chart(payload, key="lensing", url=("gamma", "galaxy"))
+    gamma, _ = live.chart(payload, key="lensing", url=("gamma", "galaxy"), save_as="Lensing")
     st.caption(
         "A network reconstructs a galaxy behind a gravitational lens: 256 pixels of source from "
         "256 of image. The true posterior is known. q's diffusion mixes in the score of a lens at "
@@ -61,7 +61,9 @@ def _power(benchmark: Lensing, gamma: float | None) -> None:
     progress = [collect(sweep, services().store, trials_read(), beside=halves) for sweep in halves]
     if any(each.cells for each in progress):
         st.markdown(lensing_table.answer(progress[0]))
-        live.chart(_rates(halves, progress, gamma), key="lensing-rates")
+        live.chart(
+            _rates(halves, progress, gamma), key="lensing-rates", save_as="Power on lensing"
+        )
         if benchmark.lens == "isothermal":  # of which the tables are counted
             with st.expander("The numbers, beside the paper's"):
                 for printed in LENSING_TABLES:

@@ -26,7 +26,7 @@ def _show(study: SphereStudy) -> None:
     payload = live.once(
         ("sphere flow", study.key), lambda: pictures.payload(study, stored(study.key, study))
     )
-    live.chart(payload, key="sphere-live", url=("gamma", "beta"))
+    live.chart(payload, key="sphere-live", url=("gamma", "beta"), save_as="Sphere flow")
     st.caption(
         "p is a normalizing flow, q the same flow with the mean of its base moved by gamma "
         "along one direction of 100. Their log ratio is known, so the exact power is known. "

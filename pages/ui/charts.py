@@ -2,37 +2,26 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 import streamlit as st
 from plotly.graph_objects import Figure
 from streamlit.delta_generator import DeltaGenerator
 
+from pages.ui import figure_files
 from validation_core import Drawn
 from validation_core.drawing import plotly
 from validation_core.drawing.alt import describe_picture
 from validation_core.drawing.marks import Picture
 
-_STRIP = (16, 24)  # pixels for the button above a picture without and with a legend
 
-
-def show(picture: Picture, key: str, *, title: str = "", save_as: str | None = None) -> None:
+def show(picture: Picture, key: str, *, title: str = "") -> None:
     """The picture in the theme's text colours, and in words for those who do not see it.
 
     Args:
         title: of the picture.
-        save_as: file name for a button above the picture that saves it as SVG.
     """
-    figure, words = _figure(_Shown(picture), title, save_as is not None)
-    config: dict[str, Any] = {"displayModeBar": False}
-    if save_as is not None:
-        config = {
-            "displayModeBar": True,
-            "displaylogo": False,
-            "modeBarButtons": [["toImage"]],
-            "toImageButtonOptions": {"format": "svg", "filename": save_as},
-        }
-    st.plotly_chart(figure, key=key, alt=words, config=config)
+    figure, words = _figure(_Shown(picture), title)
+    st.plotly_chart(figure, key=key, alt=words, config={"displayModeBar": False})
 
 
 class _Shown:
@@ -49,29 +38,16 @@ class _Shown:
 
 
 @lru_cache(maxsize=128)
-def _figure(shown: _Shown, title: str, strip: bool) -> tuple[Figure, str]:
-    """The Plotly figure, with a strip above it for a button, and the picture's description."""
-    figure = plotly.figure(shown.picture)
-    if strip:
-        room = _STRIP[bool(figure.layout.showlegend)]
-        figure.layout.height += room
-        figure.layout.margin.t += room
-    return figure, describe_picture(shown.picture, title)
+def _figure(shown: _Shown, title: str) -> tuple[Figure, str]:
+    """The Plotly figure, and the picture's description."""
+    return plotly.figure(shown.picture), describe_picture(shown.picture, title)
 
 
-def captioned(
-    where: DeltaGenerator,
-    title: str,
-    picture: Picture,
-    key: str,
-    words: str,
-    *,
-    save_as: str | None = None,
-) -> None:
+def captioned(where: DeltaGenerator, title: str, picture: Picture, key: str, words: str) -> None:
     """A picture with a title above and a caption below, both Markdown."""
     with where:
         st.markdown(f"**{title}**")
-        show(picture, key, title=title, save_as=save_as)
+        show(picture, key, title=title)
         st.caption(words)
 
 
@@ -82,3 +58,4 @@ def side_by_side(key: str, drawings: Sequence[Drawn]) -> None:
         for i, (column, drawing) in enumerate(zip(columns, drawings[row : row + 2], strict=False)):
             name = f"{key}-{row + i}"
             captioned(column, drawing.title, drawing.picture, name, drawing.caption)
+    figure_files.offer(drawings, key)

@@ -9,14 +9,16 @@ switches between them and tells Python on release.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import streamlit as st
 
-from pages.ui import address, own_story
+from pages.ui import address, figure_files, own_story
+from validation_core import Drawn
 from validation_core.drawing import live
 from validation_core.drawing.live import Payload
+from validation_core.drawing.live_panels import still_picture
 
 
 def once(key: tuple[Hashable, ...], make: Callable[[], Payload]) -> Payload:
@@ -57,6 +59,7 @@ def chart(
     key: str,
     default: Sequence[float] | Callable[[Sequence[float]], Sequence[float]] | None = None,
     url: Sequence[str] = (),
+    save_as: str = "",
 ) -> tuple[float, ...]:
     """Draw a live chart; returns the grid values at which its sliders were last released.
 
@@ -68,6 +71,7 @@ def chart(
             whose stage says where the others go; the payload's own start otherwise.
         url: names under which the address carries the values, so that a link shows the same: each
             but those that stand where they stand first.
+        save_as: title of the picture as a file; it is saved as it stands, by a button below.
     """
 
     def usual(values: Sequence[float]) -> tuple[float, ...]:
@@ -99,7 +103,13 @@ def chart(
     opened, words = st.session_state.get(f"{key}_off", (None, ""))
     if words and value == opened:
         st.caption(words)
+    if save_as:
+        figure_files.offer_later({save_as: partial(_still, payload, value, save_as)}, key)
     return value
+
+
+def _still(payload: Payload, value: Sequence[float], title: str) -> Drawn:
+    return Drawn(title, still_picture(payload, value), "")
 
 
 def released(key: str, default: Sequence[float]) -> Sequence[float]:

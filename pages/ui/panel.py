@@ -5,11 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from pages.ui import charts
+from pages.ui import charts, figure_files
 from pages.ui.jobs import plain, undisturbed
-from validation_core import Drawn
+from validation_core import Drawn, row_files
 from validation_core.glossary import in_markdown
-from validation_core.report import numbers
 from validation_core.report.sections import cell, slug
 
 FEW = 10
@@ -63,7 +62,7 @@ def panel(
         if table:
             st.download_button(
                 "Data (CSV)",
-                undisturbed(lambda: numbers.csv_table(table)),
+                undisturbed(lambda: row_files.csv_table(table)),
                 f"{slug(title)}.csv",
                 "text/csv",
                 key=f"csv-{key}",
@@ -71,6 +70,8 @@ def panel(
                 type="tertiary",
                 icon=":material/download:",
             )
+        if drawn:
+            figure_files.offer(drawn, key)
         with st.popover("Code", type="tertiary", icon=":material/code:"):
             st.code(code, language="python")
 
@@ -94,8 +95,7 @@ def _figures(drawn: Sequence[Drawn], key: str) -> None:
 def _row(row: Sequence[tuple[int, Drawn]], key: str) -> None:
     for column, (i, drawing) in zip(st.columns(len(row), gap="large"), row, strict=True):
         title, words = plain(drawing.title), plain(drawing.caption)
-        name = f"{key}-{slug(drawing.title)}"
-        charts.captioned(column, title, drawing.picture, f"{key}-{i}", words, save_as=name)
+        charts.captioned(column, title, drawing.picture, f"{key}-{i}", words)
 
 
 def _table(rows: Sequence[Row], key: str) -> None:

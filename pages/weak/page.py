@@ -35,7 +35,9 @@ def _show(study: BoundaryPowerStudy, m: int, sample: int) -> None:
     """The chart, how to read it, and its numbers where the sliders were left."""
     power = stored(study.key, study)
     payload = live.once(("weak", study.key, m, sample), lambda: _chart(power, study.n, m, sample))
-    c, degrees = live.chart(payload, key="weak", default=(1.0, 0.0), url=("c", "angle"))
+    c, degrees = live.chart(
+        payload, key="weak", default=(1.0, 0.0), url=("c", "angle"), save_as="Weak classifiers"
+    )
     st.markdown(READING)
     st.markdown(pictures.correct_q_text(study.n))
     st.caption(f"Closed forms and trials at c = {c:g}, {degrees:.0f}°, n = {study.n} a class")

@@ -64,7 +64,7 @@ class Result(ABC):
         Args:
             digits: significant digits of a number.
         """
-        from validation_core.report.numbers import latex_table
+        from validation_core.row_files import latex_table
 
         return latex_table(self.rows(), digits)
 
@@ -101,7 +101,13 @@ class Result(ABC):
             >>> result.save_figure(0, "ranks.pdf", style="paper", width=3.3).name
             'ranks.pdf'
         """
-        return self.drawn(title).save(path, **look)
+        drawn, path = self.drawn(title), Path(path)
+        if path.suffix != ".html":
+            return drawn.save(path, **look)
+        from validation_core.report.document import sheet
+
+        path.write_text(sheet(drawn.title, (), (drawn,), {}, {}), encoding="utf-8")
+        return path
 
     def drawn(self, title: str | int = 0) -> Drawn:
         """The figure of this title, usual name or place, with its caption and numbers.
@@ -150,7 +156,7 @@ class Result(ABC):
 
     def _writers(self) -> Mapping[str, Callable[[], bytes]]:
         """Functions that make the bytes of a file, by its suffix."""
-        from validation_core.report.numbers import csv_table, latex_table
+        from validation_core.row_files import csv_table, latex_table
 
         return {
             ".html": lambda: self.document().encode("utf-8"),

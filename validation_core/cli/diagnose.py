@@ -36,6 +36,7 @@ from validation_core.methods.base import Method
 from validation_core.tables import ProbabilitiesUpload, SamplesUpload
 from validation_core.text import equals
 
+_FIGURES = (*FIGURE_ENDINGS, ".html")
 _FILE = """\
 A file is .npz (or several .npy, or a folder of them), HDF5 (MATLAB's -v7.3 and Julia's too), an
 ArviZ netCDF / DataTree, .json, long or melted .csv or .parquet. Nothing is ever unpickled, nothing
@@ -131,7 +132,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=_figure,
         default=[],
         metavar="NAME=PATH",
-        help=f"write a figure, with one of the endings {', '.join(FIGURE_ENDINGS)}: "
+        help=f"write a figure, with one of the endings {', '.join(_FIGURES)}: "
         f"{', '.join(USUAL_NAMES)}, or a title of the report",
     )
     option(
@@ -266,9 +267,9 @@ def _card(text: str) -> Path:
 def _figure(text: str) -> tuple[str, Path]:
     """`NAME=PATH`, for argparse."""
     name, _, path = text.rpartition("=")
-    if not name or Path(path).suffix not in FIGURE_ENDINGS:
+    if not name or Path(path).suffix not in _FIGURES:
         raise argparse.ArgumentTypeError(
-            f"NAME=PATH, with an ending of {', '.join(FIGURE_ENDINGS)}; got {text!r}"
+            f"NAME=PATH, with an ending of {', '.join(_FIGURES)}; got {text!r}"
         )
     return name, Path(path)
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
 
-FIGURE_ENDINGS = (".pdf", ".svg", ".png", ".html", ".csv")
-"""Endings of a figure's file: vectors, vectors, pixels, a page, and its numbers."""
+FIGURE_ENDINGS = (".pdf", ".svg", ".png", ".csv")
+"""Endings of a picture's file: vectors, vectors, pixels, and its numbers."""
 _NOTEBOOK_WIDTH = 640  # pixels
 
 
@@ -41,12 +41,12 @@ class Drawn:
         return plotly.figure(self.picture)
 
     def save(self, path: Path | str, **look: Any) -> Path:
-        """Write the picture: .pdf and .svg as vectors, .png, .html, or .csv its numbers.
+        """Write the picture: .pdf and .svg as vectors, .png, or .csv its numbers.
 
         Args:
             path: of the file.
             **look: `style` ("screen", or "paper": no title, letters of 8 points), `width` and
-                `height` of a panel in inches, as for `report.image.FigureLook`.
+                `height` of a panel in inches, as for `drawing.files.FigureLook`.
 
         Raises:
             ValueError: for another suffix, style or size.
@@ -55,7 +55,7 @@ class Drawn:
             >>> npt.run("sbc", table).figures()[0].save("ranks.pdf", style="paper").name
             'ranks.pdf'
         """
-        from validation_core.report.image import FigureLook, figure_file
+        from validation_core.drawing.files import FigureLook, figure_file
 
         path = Path(path)
         path.write_bytes(figure_file(self, path.suffix, FigureLook(**look)))

@@ -83,8 +83,7 @@ DASHES = {
 """Plotly's names of dashes, as lengths in SVG."""
 _STEPS, _NOTHING = 32_767, -32_768
 """Largest number of steps of a coarse number from the middle; and the code of NaN."""
-# The browser's name of each mark and its fields, in the order in which they are sent.
-_KINDS: Mapping[type[Mark], tuple[str, Mapping[str, str]]] = {
+MARK_FIELDS: Mapping[type[Mark], tuple[str, Mapping[str, str]]] = {
     Bars: ("bars", {"x": "edges", "y": "heights", "shift": "shift", "color": "color",
                     "opacity": "opacity", "label": "label", "at": "label_at"}),
     Line: ("line", {name: name for name in
@@ -98,6 +97,7 @@ _KINDS: Mapping[type[Mark], tuple[str, Mapping[str, str]]] = {
     HLine: ("hline", {name: name for name in ("y", "color", "dash", "width", "label")}),
     Note: ("note", {"x": "x", "y": "y", "label": "words", "color": "color", "anchor": "anchor"}),
 }  # fmt: skip
+"""The browser's name of each mark, and of its fields in the order in which they are sent."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ def _described(mark: Mark, x: Axis, sliders: Sequence[str]) -> dict[str, Any]:
     if isinstance(mark, HBand):
         low, high = [mark.low] * 2, [mark.high] * 2
         mark = Band(x.limits, low, high, color=mark.color, opacity=mark.opacity)
-    kind, travels = _KINDS[type(mark)]
+    kind, travels = MARK_FIELDS[type(mark)]
     for each in fields(mark):
         stays = each.name not in {*travels.values(), "hover", "texts", "shift", "rise"}
         usual = getattr(mark, each.name) is each.default

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from markupsafe import escape
 
+from validation_core.drawing.files import png_of
+from validation_core.drawing.letters import INK, PAPER
 from validation_core.game.points import BEST, LIVES, Score
 from validation_core.game.rounds import ROUNDS, Level
-from validation_core.report.image import png_of
-from validation_core.report.letters import INK, PAPER
 
 WORDS: dict[Level, str] = {"easy": "Easy", "middle": "Medium", "hard": "Hard"}
 _WIDTH, _HEIGHT, _STEP = 600, 315, 52

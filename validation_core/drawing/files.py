@@ -1,4 +1,4 @@
-"""Pictures as files: PDF, SVG or PNG of one or several panels, a page, or their numbers."""
+"""Pictures as files: PDF, SVG or PNG of one or several panels, or their numbers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from typing import Literal
 
 from validation_core.drawing.alt import plain_words
 from validation_core.drawing.drawn import FIGURE_ENDINGS, Drawn
+from validation_core.drawing.letters import FAMILY, INK, PAPER, font_files, wrap_text
 from validation_core.drawing.marks import Grid, Panel
 from validation_core.drawing.series import picture_rows
 from validation_core.drawing.svg import LETTERS, panel_height, svg
-from validation_core.report.letters import FAMILY, INK, PAPER, font_files, wrap_text
-from validation_core.report.numbers import csv_table, utf8_text
+from validation_core.row_files import csv_table
+from validation_core.text import utf8_text
 
 _PIXEL = {"screen": 1 / 96, "paper": 8 / 72 / LETTERS}
 """Inches: a browser's own, and such that letters have 8 points."""
@@ -80,10 +81,6 @@ def figure_file(drawn: Drawn, suffix: str, look: FigureLook = SCREEN) -> bytes:
     Raises:
         ValueError: for another suffix.
     """
-    if suffix == ".html":
-        from validation_core.report.document import sheet
-
-        return sheet(drawn.title, (), (drawn,), {}, {}).encode()
     if suffix == ".csv":
         return csv_table(picture_rows(drawn.picture))
     if suffix not in FIGURE_ENDINGS:

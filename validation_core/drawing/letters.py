@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib import resources
 
-from validation_core.report.numbers import utf8_text
+from validation_core.text import utf8_text
 
 FAMILY = "NPT Card"
 INK, PAPER = "#22272E", "#FFFFFF"
