@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.ui.jobs import plain, undisturbed
 from validation_core import Drawn
-from validation_core.drawing.files import FigureLook, figure_file
+from validation_core.drawing.image import FigureLook, figure_file
 from validation_core.report.sections import slug
 
 _KINDS = {".pdf": "PDF", ".svg": "SVG", ".png": "PNG", ".csv": "Numbers (CSV)"}

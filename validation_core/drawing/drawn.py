@@ -46,7 +46,7 @@ class Drawn:
         Args:
             path: of the file.
             **look: `style` ("screen", or "paper": no title, letters of 8 points), `width` and
-                `height` of a panel in inches, as for `drawing.files.FigureLook`.
+                `height` of a panel in inches, as for `drawing.image.FigureLook`.
 
         Raises:
             ValueError: for another suffix, style or size.
@@ -55,7 +55,7 @@ class Drawn:
             >>> npt.run("sbc", table).figures()[0].save("ranks.pdf", style="paper").name
             'ranks.pdf'
         """
-        from validation_core.drawing.files import FigureLook, figure_file
+        from validation_core.drawing.image import FigureLook, figure_file
 
         path = Path(path)
         path.write_bytes(figure_file(self, path.suffix, FigureLook(**look)))

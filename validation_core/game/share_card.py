@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import escape
 
-from validation_core.drawing.files import png_of
+from validation_core.drawing.image import png_of
 from validation_core.drawing.letters import INK, PAPER
 from validation_core.game.points import BEST, LIVES, Score
 from validation_core.game.rounds import ROUNDS, Level

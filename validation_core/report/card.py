@@ -12,7 +12,7 @@ from validation_core.diagnosis.card import CARD_ENDINGS, COLORS, Card
 from validation_core.drawing import svg
 from validation_core.drawing.alt import describe_picture
 from validation_core.drawing.drawn import Drawn
-from validation_core.drawing.files import drawing_file
+from validation_core.drawing.image import drawing_file
 from validation_core.drawing.letters import INK, PAPER, wrap_text
 from validation_core.drawing.marks import Panel
 from validation_core.glossary import Term, linked
