@@ -18,11 +18,10 @@ from validation_core.diagnosis.card import pictures as draw
 from validation_core.diagnosis.questions import answered_questions, by_name
 from validation_core.diagnosis.questions.observation.place import unlike
 from validation_core.diagnosis.tasks import register_upload, save_upload
-from validation_core.drawing import svg
+from validation_core.drawing import letters, svg
 from validation_core.drawing.marks import Axis, Line, Note, Panel, Points, over
 from validation_core.methods import SBC
 from validation_core.report import card as shown
-from validation_core.report import letters
 from validation_core.scores.upload_training import USUAL, trained_by
 from validation_core.tables import Upload
 

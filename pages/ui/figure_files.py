@@ -94,4 +94,4 @@ def _look(key: str) -> FigureLook:
         key=f"inches-{key}",
         placeholder="a column, or a page" if style == "paper" else "as here",
     )
-    return FigureLook(style, width)
+    return FigureLook("screen" if style == "screen" else "paper", width)

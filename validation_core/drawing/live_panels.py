@@ -15,7 +15,7 @@ from validation_core.drawing.live import DASHES, MARK_FIELDS, Payload
 from validation_core.drawing.marks import Axis, Grid, Heat, Image, Mark, Panel, Picture, Shades
 
 _KINDS = {kind: (mark, fields) for mark, (kind, fields) in MARK_FIELDS.items()}
-_TYPES = {1: np.dtype("i1"), 2: np.dtype("<i2"), 4: np.dtype("<f4")}
+_TYPES: Mapping[int, np.dtype[Any]] = {1: np.dtype("i1"), 2: np.dtype("<i2"), 4: np.dtype("<f4")}
 _NAMED_DASHES = {lengths: name for name, lengths in DASHES.items() if lengths}
 
 
@@ -116,5 +116,6 @@ def _heat(own: Mapping[str, Any]) -> Heat:
     values = np.where(levels == -128, np.nan, levels * own["limit"] / 127)
     rows, columns = values.shape
     colors = {"low": own["low"], "high": own["high"], "label": own["label"]}
-    x, y = (np.linspace(*own[side], cells + 1) for side, cells in (("x", columns), ("y", rows)))
+    x = np.linspace(own["x"][0], own["x"][1], columns + 1)
+    y = np.linspace(own["y"][0], own["y"][1], rows + 1)
     return Heat(x, y, Shades(values, limit=own["limit"], **colors))

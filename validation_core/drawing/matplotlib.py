@@ -126,7 +126,7 @@ def _key(words: Any, color: str, symbol: str) -> Any:
         return Patch(color=_ink(color), alpha=0.35, label=label)
     if symbol in ("line", "dash"):
         return Line2D([], [], color=_ink(color), ls="--" if symbol == "dash" else "-", label=label)
-    hollow = {"markerfacecolor": "none"} if symbol == "ring" else {}
+    hollow: dict[str, Any] = {"markerfacecolor": "none"} if symbol == "ring" else {}
     shape = _SYMBOLS.get(symbol, "o")
     return Line2D([], [], color=_ink(color), marker=shape, ls="", label=label, **hollow)
 
@@ -154,8 +154,8 @@ def _bars(mark: Bars, ax: Axes) -> None:
 
 def _line(mark: Line, ax: Axes) -> None:
     x, y = _flat(mark.x) + (0.0 if mark.shift is None else _flat(mark.shift)), _flat(mark.y)
-    look = {"color": _ink(mark.color), "alpha": mark.opacity, "lw": _POINT * mark.width}
-    ax.plot(x, y, ls=_dash(mark.dash), **look)
+    look: dict[str, Any] = {"alpha": mark.opacity, "lw": _POINT * mark.width}
+    ax.plot(x, y, ls=_dash(mark.dash), color=_ink(mark.color), **look)
     if mark.fill:
         ax.fill(x, y, color=_ink(mark.color), alpha=mark.fill, lw=0)
 

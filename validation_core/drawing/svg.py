@@ -286,15 +286,15 @@ def _color_scale(shades: Shades, up: int, ink: str) -> str:
 
 def _line_ends(panel: Panel, scale: Scale, ink: str, paper: str, named: set[str]) -> Iterator[str]:
     """Labels at the last points of lines, moved down where two would overlap."""
-    ends = []
+    ends: list[tuple[float, float, Line]] = []
     for mark in panel.marks:
         if not isinstance(mark, Line) or not mark.label or str(mark.label) in named:
             continue
-        x, y = plain_numbers(mark.x), plain_numbers(mark.y)
-        there = np.flatnonzero(np.isfinite(x + y))
+        xs, ys = plain_numbers(mark.x), plain_numbers(mark.y)
+        there = np.flatnonzero(np.isfinite(xs + ys))
         if there.size:
             last = there[-1]
-            ends.append((scale.y(y[last]) + 4, scale.x(x[last]) + 6, mark))
+            ends.append((scale.y(ys[last]) + 4, scale.x(xs[last]) + 6, mark))
     above = -math.inf
     for y, x, mark in sorted(ends, key=lambda end: end[0]):
         above = max(y, above + LETTERS + 2)

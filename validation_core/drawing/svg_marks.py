@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from validation_core.drawing import style
 from validation_core.drawing.marks import (
@@ -128,7 +129,7 @@ def _stroke(d: str, color: str, width: float, dash: str = "", opacity: float = 1
     )
 
 
-def _colored(color: str | Shades, size: int, ink: str) -> Iterator[tuple[str, Array]]:
+def _colored(color: str | Shades, size: int, ink: str) -> Iterator[tuple[str, NDArray[np.intp]]]:
     """Each colour of a mark, with the places of its parts among all `size`."""
     if isinstance(color, str):
         yield color or ink, np.arange(size)
@@ -271,7 +272,7 @@ def _heat(mark: Heat, scale: Scale, ink: str) -> Iterator[str]:
         yield _cells(xs, ys, np.argwhere(steps == step), step_color(mark.shades, float(step)))
 
 
-def _cells(xs: Sequence[float], ys: Sequence[float], cells: Array, color: str) -> str:
+def _cells(xs: Sequence[float], ys: Sequence[float], cells: NDArray[np.intp], color: str) -> str:
     """Cells (row, column) between edges in pixels, neighbours without a seam."""
     d = "".join(
         f"M{xs[j]:.1f} {ys[i]:.1f}H{xs[j + 1]:.1f}V{ys[i + 1]:.1f}H{xs[j]:.1f}Z" for i, j in cells
