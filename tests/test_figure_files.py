@@ -12,6 +12,7 @@ import validation_core as npt
 from validation_core.drawing import live
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.image import FigureLook, figure_file
+from validation_core.drawing.letters import svg_words
 from validation_core.drawing.live_panels import still_picture
 from validation_core.drawing.marks import (
     Axis,
@@ -115,6 +116,13 @@ def test_one_point_is_drawn_where_it_stands():
     alone = Panel([Points([0.5], [0.5], color="#FF0000", size=40)], x=UNIT, y=UNIT)
     pixels = np.asarray(Pillow.open(io.BytesIO(figure_file(drawn(alone), ".png"))).convert("RGB"))
     assert (pixels == [255, 0, 0]).all(axis=2).sum() > 3000
+
+
+def test_subscripts_and_exponents_are_small_letters_of_the_font():
+    assert svg_words("θ₁₂ & 10⁻⁴.", 10) == (
+        'θ<tspan dy="2" font-size="7">12</tspan><tspan dy="-2"> &amp; 10</tspan>'
+        '<tspan dy="-3.5" font-size="7">−4</tspan><tspan dy="3.5">.</tspan>'
+    )
 
 
 def test_numbers_of_a_figure_are_rows():

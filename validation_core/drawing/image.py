@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Literal
 
 from validation_core.drawing.alt import plain_words
 from validation_core.drawing.drawn import FIGURE_ENDINGS, Drawn
-from validation_core.drawing.letters import FAMILY, INK, PAPER, font_files, wrap_text
+from validation_core.drawing.letters import FAMILY, INK, PAPER, font_files, svg_words, wrap_text
 from validation_core.drawing.marks import Grid, Panel
 from validation_core.drawing.series import picture_rows
 from validation_core.drawing.svg import LETTERS, panel_height, svg
@@ -209,5 +208,5 @@ def _row(
 def _words(words: str, x: float, y: float, size: int) -> str:
     return (
         f'<text x="{x:g}" y="{y:g}" font-size="{size}" font-weight="600" fill="{INK}">'
-        f"{escape(utf8_text(words))}</text>"
+        f"{svg_words(utf8_text(words), size)}</text>"
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from html import escape
 from importlib import resources
 
 from validation_core.text import utf8_text
@@ -11,6 +13,37 @@ from validation_core.text import utf8_text
 FAMILY = "NPT Card"
 INK, PAPER = "#22272E", "#FFFFFF"
 _FONTS = ("card-regular.ttf", "card-semibold.ttf")
+
+
+_SCRIPTS = {
+    **{chr(0x2080 + i): (str(i), 0.2) for i in range(10)},
+    **{mark: (plain, -0.35) for mark, plain in zip("⁰⁴⁵⁶⁷⁸⁹⁺⁻", "0456789+−", strict=True)},
+}
+"""Letters that the font has at full size alone, and how far below the line they stand, in em."""
+_RAISED = re.compile(f"[{''.join(_SCRIPTS)}]+")
+
+
+def svg_words(words: str, size: float) -> str:
+    """Text of an SVG in this font, escaped; subscripts and exponents are small letters.
+
+    Args:
+        words: unescaped.
+        size: of the letters, in pixels.
+    """
+    parts, last, off = [], 0, 0.0
+    for found in [*_RAISED.finditer(words), None]:
+        between = words[last : found.start() if found else len(words)]
+        if between:
+            parts.append(
+                f'<tspan dy="{-off:g}">{escape(between)}</tspan>' if off else escape(between)
+            )
+            off = 0.0
+        if found:
+            last, shift = found.end(), size * _SCRIPTS[found.group()[0]][1]
+            small = "".join(_SCRIPTS[mark][0] for mark in found.group())
+            parts.append(f'<tspan dy="{shift - off:g}" font-size="{0.7 * size:g}">{small}</tspan>')
+            off = shift
+    return "".join(parts)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from html import escape, unescape
 
 import numpy as np
 
+from validation_core.drawing.letters import svg_words
 from validation_core.drawing.marks import (
     Axis,
     Bars,
@@ -195,7 +196,8 @@ def _frame(scale: Scale, width: int, ink: str) -> str:
         parts.append(_text(0, scale.top - 15, y.label, "start", ink))
     for place, text in axis_ticks(x, width / 80):
         parts.append(_text(scale.x(place), scale.bottom + 15, text, "middle", ink))
-    middle = (scale.left + scale.right) / 2
+    half = min(2.9 * len(x.label), width / 2)
+    middle = min(max((scale.left + scale.right) / 2, half), width - half)
     parts.append(_text(middle, scale.bottom + 32, x.label, "middle", ink))
     if not x.hidden:
         parts.append(_rule(scale.left, scale.bottom, scale.right, scale.bottom, ink, 0.35))
@@ -221,7 +223,7 @@ def _text(x: float, y: float, words: str, anchor: str, ink: str, halo: str = "")
     )
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{ink}"{around}>'
-        f"{escape(unescape(words))}</text>"
+        f"{svg_words(unescape(words), LETTERS)}</text>"
     )
 
 

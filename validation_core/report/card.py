@@ -13,7 +13,7 @@ from validation_core.drawing import svg
 from validation_core.drawing.alt import describe_picture
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.image import drawing_file
-from validation_core.drawing.letters import INK, PAPER, wrap_text
+from validation_core.drawing.letters import INK, PAPER, svg_words, wrap_text
 from validation_core.drawing.marks import Panel
 from validation_core.glossary import Term, linked
 from validation_core.report.markup import render
@@ -178,5 +178,5 @@ def _words(x: float, y: float, words: str, size: int, color: str, *, bold: bool 
     weight = ' font-weight="600"' if bold else ""
     return (
         f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{color}"{weight}>'
-        f"{escape(utf8_text(words))}</text>"
+        f"{svg_words(utf8_text(words), size)}</text>"
     )
