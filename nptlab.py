@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import validation_core
 
 if TYPE_CHECKING:
-    from validation_core import *
+    from validation_core import *  # noqa: F403
 
 __all__ = validation_core.__all__
 __version__ = validation_core.__version__

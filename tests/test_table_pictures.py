@@ -9,8 +9,8 @@ from validation_core.diagnosis.questions.calibration.table_pictures import (
     ranks_of_all_picture,
     recovery_picture,
 )
+from validation_core.drawing.image import figure_file
 from validation_core.drawing.marks import Band, Line, Note, Points
-from validation_core.report.image import figure_file
 from validation_core.types import PosteriorTable
 
 

@@ -81,10 +81,12 @@ class Result(ABC):
         Raises:
             ValueError: when there is no such figure, or for another suffix.
         """
-        from validation_core.report.image import figure_file
+        path, drawn = Path(path), self._drawn(title)
+        if path.suffix != ".html":
+            return drawn.save(path)
+        from validation_core.report.document import sheet
 
-        path = Path(path)
-        path.write_bytes(figure_file(self._drawn(title), path.suffix))
+        path.write_text(sheet(drawn.title, (), (drawn,), {}, {}), encoding="utf-8")
         return path
 
     def _drawn(self, title: str | int) -> Drawn:

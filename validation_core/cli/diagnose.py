@@ -17,6 +17,7 @@ from validation_core.cli.options import (
     check_writable,
     parse_level,
     parse_methods,
+    parse_path,
     parse_seconds,
     read_table,
     write_json_text,
@@ -113,13 +114,16 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--budget", type=parse_seconds, metavar="SECONDS", help="what takes longer is not run")
     add_table_options(parser)
     option(
-        "--answers",
+        "--questions",
+        "--answers",  # its name before
         default="usual",
         metavar="NAME,...|usual|all|none",
         help=f"beyond the verdict: {', '.join(_names())}; usual: all, as far as they are quick",
     )
-    option("--report", type=Path, metavar="PATH.html", help="write an HTML report")
-    option("--card", type=Path, metavar="PATH.png", help="write the verdict as an image")
+    option("--report", type=parse_path(".html"), metavar="PATH.html", help="write an HTML report")
+    option(
+        "--card", type=parse_path(".png"), metavar="PATH.png", help="write the verdict as an image"
+    )
     option(
         "--figure",
         action="append",
@@ -160,7 +164,7 @@ def _run(chosen: argparse.Namespace) -> int:
     Raises:
         ValueError: for a file or options that cannot be used.
     """
-    wanted, questions = _wanted(chosen.method), _asked(chosen.answers)
+    wanted, questions = _wanted(chosen.method), _asked(chosen.questions)
     table = read_table(chosen.files, chosen)
     figures = [path for _, path in chosen.figure]
     if not chosen.shift > 0:
@@ -188,7 +192,7 @@ def _run(chosen: argparse.Namespace) -> int:
         progress=_TestLines(),
     )
     assert result.asked is not None, "a diagnosis says what was asked"
-    result = replace(result, asked=replace(result.asked, how="--answers NAME"))
+    result = replace(result, asked=replace(result.asked, how="--questions NAME"))
     if chosen.report:
         chosen.report.write_text(result.document(), encoding="utf-8")
     if chosen.card:
@@ -254,7 +258,7 @@ class _TestLines(NoteLines):
         tell(f"out of time before: {task.label}")
 
     def left_out(self, question: str) -> None:
-        tell(f"left out of a table this large: {question} (--answers {question} asks for it)")
+        tell(f"left out of a table this large: {question} (--questions {question} asks for it)")
 
 
 def _names() -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from validation_core.drawing.marks import Grid, Picture
@@ -12,17 +13,18 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
-_NOTEBOOK_WIDTH = 640  # pixels
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Drawn:
     """A picture with its title and reading, as pages, reports and notebooks show it.
+
+    In a notebook it shows itself.
 
     Examples:
         >>> drawn = npt.run("sbc", table).figures()[0]
         >>> drawn.title, drawn.wide
         ('Ranks', True)
+        >>> drawn.save("ranks.svg").name
+        'ranks.svg'
     """
 
     title: str
@@ -37,15 +39,29 @@ class Drawn:
 
         return plotly.figure(self.picture)
 
-    def _repr_svg_(self) -> str | None:
-        """The picture as SVG for a notebook, without a script; None for several panels."""
-        from validation_core.drawing.alt import describe_picture
-        from validation_core.drawing.svg import svg
+    def save(self, path: Path | str) -> Path:
+        """Write the picture under its title: .svg or .png.
 
-        if isinstance(self.picture, Grid):
-            return None
-        words = describe_picture(self.picture, self.title)
-        return svg(self.picture, _NOTEBOOK_WIDTH, title=words, alone=True, paper="none")
+        Args:
+            path: of the file.
+
+        Raises:
+            ValueError: for another suffix.
+        """
+        from validation_core.drawing.image import figure_file
+
+        path = Path(path)
+        path.write_bytes(figure_file(self, path.suffix))
+        return path
+
+    def _repr_svg_(self) -> str:
+        """The picture as a notebook shows it: one that is not trusted draws SVG, but no HTML."""
+        from validation_core.drawing.image import sheet_svg
+
+        return sheet_svg(self)
+
+    def __repr__(self) -> str:
+        return f"{self.title}. {self.caption}"
 
     @property
     def wide(self) -> bool:

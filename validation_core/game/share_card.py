@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from markupsafe import escape
 
+from validation_core.drawing.image import INK, PAPER, png_of
 from validation_core.game.points import BEST, LIVES, Score
 from validation_core.game.rounds import ROUNDS, Level
-from validation_core.report.image import INK, PAPER, png_of
 
 WORDS: dict[Level, str] = {"easy": "Easy", "middle": "Medium", "hard": "Hard"}
 _WIDTH, _HEIGHT, _STEP = 600, 315, 52

@@ -12,11 +12,11 @@ from validation_core.diagnosis.card import COLORS, Card
 from validation_core.drawing import svg
 from validation_core.drawing.alt import describe_picture
 from validation_core.drawing.drawn import Drawn
+from validation_core.drawing.image import FONTS, INK, PAPER, png_of
 from validation_core.drawing.marks import Panel
 from validation_core.glossary import Term, linked
-from validation_core.report.image import FONTS, INK, PAPER, png_of
 from validation_core.report.markup import render
-from validation_core.report.numbers import utf8_text
+from validation_core.text import utf8_text
 
 _PICTURE, _NARROW = 430, 300
 """Pixels wide on a page and on a phone: its text then has the size of other text."""

@@ -19,10 +19,11 @@ import numpy as np
 
 from validation_core import statistics
 from validation_core.diagnosis import Diagnosis
-from validation_core.report.numbers import dumps, library_versions, utf8_text
+from validation_core.report.numbers import dumps, library_versions
 from validation_core.rng import stream
 from validation_core.scores.quantities import QUANTITIES
 from validation_core.tables import RanksUpload, SamplesUpload, TableUpload, Upload
+from validation_core.text import utf8_text
 from validation_core.types import Array
 
 GROUP = "prior_sbc"

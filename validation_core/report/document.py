@@ -30,7 +30,7 @@ from validation_core.report.figures import (
     trusted_script,
 )
 from validation_core.report.markup import render
-from validation_core.report.numbers import as_json, clean_notes, dumps, library_versions, utf8_text
+from validation_core.report.numbers import as_json, clean_notes, dumps, library_versions
 from validation_core.report.sections import (
     FigurePlaces,
     ReportContext,
@@ -38,6 +38,7 @@ from validation_core.report.sections import (
     html_table,
     slug,
 )
+from validation_core.text import utf8_text
 from validation_core.types import Array
 
 LIMIT = 5_000_000

@@ -25,6 +25,7 @@ from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.card import diagnosis_card
 from validation_core.diagnosis.outcome import outcome
 from validation_core.diagnosis.questions import Answers, Asked, unanswered
+from validation_core.text import utf8_text
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -106,11 +107,6 @@ def _whole(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_whole(item) for item in value]
     return value
-
-
-def utf8_text(value: str) -> str:
-    """Text encodable in UTF-8: lone surrogates become question marks."""
-    return value.encode("utf-8", "replace").decode("utf-8")
 
 
 _PACKAGES = ("numpy", "scipy", "torch", "plotly")

@@ -23,10 +23,9 @@ from validation_core.methods import METHODS
 from validation_core.panels.record import pictures
 from validation_core.report import card, numbers
 from validation_core.report.markup import render
-from validation_core.report.numbers import utf8_text
 from validation_core.statistics.strangeness import FEWEST
 from validation_core.tables import TableUpload
-from validation_core.text import level_text, pvalue_text, signed_text
+from validation_core.text import level_text, pvalue_text, signed_text, utf8_text
 
 _PATH = re.compile(r"""(["']?)\{path\}\1""")
 

@@ -13,8 +13,7 @@ from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.card import diagnosis_card
 from validation_core.diagnosis.outcome import Outcome
 from validation_core.diagnosis.questions import Answers, Asked
-from validation_core.report.numbers import utf8_text
-from validation_core.text import said_pvalue
+from validation_core.text import said_pvalue, utf8_text
 
 _CONTROLS = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that no XML file may hold."""
