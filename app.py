@@ -10,6 +10,7 @@ import asyncio
 import gc
 import importlib
 import inspect
+import logging
 import os
 import sys
 import threading
@@ -75,9 +76,12 @@ def warm() -> None:
     from validation_core.drawing import plotly
     from validation_core.drawing.ecdf_difference import ecdf_difference
 
+    log = logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context")
+    log.disabled = True  # it warns at each fragment that no visitor is there
     for path in sorted(Path(__file__).parent.glob("pages/*/*.py")):
         if path.stem != "page":  # a script, which draws where it is imported
             importlib.import_module(f"pages.{path.parent.name}.{path.stem}")
+    log.disabled = False
     del PIL  # Streamlit reads the page's icon with it
     inspect.stack()  # Streamlit asks in its first run, and the first answer reads every module
     pd.DataFrame({"ready": [True]}).to_dict()

@@ -9,6 +9,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 
 from validation_core import BENCHMARKS, METHODS, Store, lessons
@@ -23,14 +24,18 @@ DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", 
 PICTURES = ("playground.png", "card.png", "icon.svg")
 
 
+@event_priority(100)  # before the plugin that makes pages of notebooks
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the documents, the pictures, the lessons and the reference."""
+    """Add the documents, the pictures, the notebooks, the lessons and the reference."""
     for name in DOCUMENTS:
         text = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
+        text = text.replace("](assets/notebooks/", "](notebooks/")
         files.append(File.generated(config, name, content=text))
     for name in PICTURES:
         source = str(ROOT / "assets" / name)
         files.append(File.generated(config, f"assets/{name}", abs_src_path=source))
+    for path in sorted((ROOT / "assets" / "notebooks").glob("*.ipynb")):
+        files.append(File.generated(config, f"notebooks/{path.name}", abs_src_path=str(path)))
     for name, text in (_pages() | _lessons()).items():
         files.append(File.generated(config, name, content=text))
     return files

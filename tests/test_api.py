@@ -225,7 +225,7 @@ def test_one_test_on_a_table(table, store):
     assert result.arrays["u"].shape[-1] == 60  # the rows that nothing learns from
     assert result.draws == (60, 1200)
     assert result.figure().data
-    with pytest.raises(ValueError, match="Options of tarp are"):
+    with pytest.raises(TypeError, match="Options of tarp are"):
         npt.run("tarp", table, colour=1)
     with pytest.raises(ValueError, match="cannot run on this table"):
         npt.run("skl", table, store=store)
@@ -269,7 +269,7 @@ def test_power_counts_rejections(store):
 def test_power_refuses_what_it_does_not_know(store):
     with pytest.raises(ValueError, match="A benchmark is one of"):
         npt.power("nothing", [0], ["sbc"], store=store)
-    with pytest.raises(ValueError, match="Options of gaussian are"):
+    with pytest.raises(TypeError, match="Options of gaussian are"):
         npt.power("gaussian", [0], ["sbc"], colour=1, store=store)
     with pytest.raises(ValueError, match="An engine is"):
         npt.power("gaussian", [0], ["sbc"], engine="cloud", store=store)

@@ -166,9 +166,11 @@ def test_top_level_holds_what_it_should():
     ).stdout.split()  # fmt: skip
     top = {name.split("/")[0] for name in listed}
     code = {"app.py", "pages", "validation_core", "tests", "benchmarks", "assets", "docs"}
+    code |= {"nptlab.py", "setup.py"}
     documents = {"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"}
     documents |= {"CITATION.cff", "mkdocs.yml"}
     settings = {"requirements.txt", "pyproject.toml", ".gitignore", "Dockerfile", ".dockerignore"}
+    settings |= {"MANIFEST.in"}
     settings |= {"requirements.lock", "requirements-dev.lock"}
     assert top <= code | documents | settings | {".streamlit", ".ci"}
     assert code <= top

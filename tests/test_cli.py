@@ -99,7 +99,7 @@ def test_diagnose_with_chosen_methods(capsys):
         "0.01",
         "--seed",
         "3",
-        "--answers",
+        "--questions",
         "none",
     )
     assert [m["name"] for m in result["methods"]] == ["sbc"]
@@ -180,7 +180,7 @@ def test_diagnose_asks_for_the_order(capsys, tmp_path):
 
 REFUSED = """
 diagnose nowhere.npz
-diagnose SAMPLE --answers why
+diagnose SAMPLE --questions why
 diagnose SAMPLE --method sb
 diagnose SAMPLE --method uniform:n=3
 diagnose SAMPLE --method uniform:m=x
@@ -283,7 +283,7 @@ def test_choices_are_printed(capsys):
 
 
 def test_store_lists_what_a_diagnosis_left(capsys):
-    said(capsys, "diagnose", SAMPLE, "--seed", "5", "--method", "sbc", "--answers", "none")
+    said(capsys, "diagnose", SAMPLE, "--seed", "5", "--method", "sbc", "--questions", "none")
     listed = printed(capsys, "store", "ls")
     assert [entry["kind"] for entry in listed["entries"]] == ["results"]
     assert printed(capsys, "store", "verify")["problems"] == []
@@ -295,7 +295,7 @@ def test_store_lists_what_a_diagnosis_left(capsys):
 def test_as_a_program():
     """Progress goes to standard error: what is printed parses."""
     command = [sys.executable, "-m", "validation_core", "diagnose", SAMPLE, "--method", "sbc",
-               "--answers", "size"]  # fmt: skip
+               "--questions", "size"]  # fmt: skip
     done = subprocess.run(
         [*command, "--json", "-"], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -319,7 +319,7 @@ def test_what_cannot_be_written_is_refused_before_anything_runs(capsys, tmp_path
 def test_figures_are_written_by_the_names_of_the_field(capsys, tmp_path):
     paths = {name: tmp_path / f"{name}.svg" for name in ("recovery", "ecdf", "coverage")}
     options = [part for name, path in paths.items() for part in ("--figure", f"{name}={path}")]
-    asked = ("diagnose", SAMPLE, "--method", "sbc", "--answers", "size")
+    asked = ("diagnose", SAMPLE, "--method", "sbc", "--questions", "size")
     said(capsys, *asked, *options)
     assert all(path.read_text().startswith("<svg") for path in paths.values())
     assert "got 'x.gif'" in refused(capsys, *asked, "--figure", "x.gif")
@@ -329,7 +329,7 @@ def test_arrays_of_other_names_are_mapped(capsys, tmp_path):
     path = tmp_path / "table.npz"
     arrays = dict(np.load(SAMPLE))
     np.savez(path, params=arrays["theta"], obs=arrays["x"], draws=arrays["theta_q"])
-    asked = ("diagnose", str(path), "--method", "sbc", "--answers", "none")
+    asked = ("diagnose", str(path), "--method", "sbc", "--questions", "none")
     said = ("--map", "theta=params", "--map", "x=obs")
     assert "missing: theta, x; got: params (400, 2)" in refused(capsys, *asked)
     assert "try theta=params" in refused(capsys, *asked, "--map", "params")
@@ -343,10 +343,10 @@ def test_why_a_panel_has_no_answer_is_said(capsys, tmp_path):
     rng = np.random.default_rng(0)
     theta = rng.standard_normal((20, 1))
     np.savez(few, theta=theta, x=theta, theta_q=rng.standard_normal((20, 9, 1)))
-    result = printed(capsys, "diagnose", str(few), "--answers", "size,over_x")
+    result = printed(capsys, "diagnose", str(few), "--questions", "size,over_x")
     assert set(result["answers"]) == {"size"}
     assert "needs 40 rows; got 20" in result["left_out"]["over_x"]
-    aloud = said(capsys, "diagnose", str(few), "--answers", "size,over_x").out
+    aloud = said(capsys, "diagnose", str(few), "--questions", "size,over_x").out
     assert "Where over x\n  A map over x" in aloud
     assert "Likely cause" not in aloud
 

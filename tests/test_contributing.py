@@ -159,7 +159,7 @@ def test_the_command_line_finds_each(house):
         ["lessons", "--html", "lessons", "--only", "false-alarms"],
         ["power", "--benchmark", "slope", "--set", "noise=2", "--gamma", "3", "--method", "sbc",
          "--trials", "4", "--n", "200", "--engine", "serial", "--json", "power.json"],
-        ["diagnose", "table.npz", "--method", "sbc", "--answers", "farthest",
+        ["diagnose", "table.npz", "--method", "sbc", "--questions", "farthest",
          "--report", "report.html", "--json", "a.json"],
     ]  # fmt: skip
     _run(house, COMMANDS, said=json.dumps(words))

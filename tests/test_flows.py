@@ -42,7 +42,7 @@ def outputs(result, capsys):
     """Every output; what they say of the verdict is one thing."""
     one = result.card
     capsys.readouterr()
-    print_diagnosis(replace(result, asked=replace(result.asked, how="--answers NAME")))
+    print_diagnosis(replace(result, asked=replace(result.asked, how="--questions NAME")))
     text = capsys.readouterr().out
     data = json.loads(result.to_json())
     html = shown.html(one)
@@ -262,8 +262,8 @@ def test_sbc_alone_says_what_its_ranks_say_and_what_was_not_asked(shared, tmp_pa
     }
     assert rules.broken(result) == []
     capsys.readouterr()
-    print_diagnosis(replace(result, asked=replace(result.asked, how="--answers NAME")))
-    assert "Where: Not asked (--answers where_x)." in capsys.readouterr().out
+    print_diagnosis(replace(result, asked=replace(result.asked, how="--questions NAME")))
+    assert "Where: Not asked (--questions where_x)." in capsys.readouterr().out
 
 
 def test_a_table_without_x_is_shown_or_refused_in_words(shared, tmp_path, capsys):

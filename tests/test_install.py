@@ -1,16 +1,20 @@
 """What `pip install .` leaves: the core with its data and the command, away from the source."""
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 import tomllib
 
 import pytest
 
+import nptlab
+import validation_core as npt
 from tests.conftest import ROOT
+from tests.wheel import environment, install
+from validation_core import cli
 from validation_core.bayes import MODELS
+from validation_core.cli.app import launcher
+from validation_core.export import from_prior
 
 ASK = """
 import json, sys
@@ -45,24 +49,14 @@ def test_metadata_reads_the_one_list_of_requirements():
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """A folder with the wheel's content: nothing is downloaded, nothing is built in the source."""
-    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
-    for name in ("validation_core", "pages", "tests", "assets"):
-        ignored = shutil.ignore_patterns("__pycache__", "*.pyc")
-        shutil.copytree(ROOT / name, source / name, ignore=ignored)
-    for name in ("pyproject.toml", "requirements.txt", "README.md", "LICENSE", "app.py"):
-        shutil.copy(ROOT / name, source)
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    offline = ["--no-deps", "--no-build-isolation", "--no-index", "--target", str(target)]
-    subprocess.run([*pip, *offline, str(source)], check=True)
-    return target
+    return install(tmp_path_factory.mktemp("wheel"))
 
 
 def run(installed, folder, *command):
-    environment = {**os.environ, "PYTHONPATH": str(installed), "NPTLAB_CACHE": str(folder / "c")}
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=True
-    ).stdout
+        command, cwd=folder, env=environment(installed, folder / "c"), capture_output=True,
+        text=True, check=True,
+    ).stdout  # fmt: skip
 
 
 @pytest.mark.slow
@@ -83,6 +77,19 @@ def test_the_command_works_from_a_wheel(installed, tmp_path):
     helped = run(installed, tmp_path, command, "--help")
     assert "usage: nptlab" in helped
     assert run(installed, tmp_path, command) == helped
-    assert not {"pages", "tests", "benchmarks", "assets", "app.py"} & {
-        path.name for path in installed.iterdir()
-    }
+    top = {path.name for path in installed.iterdir() if not path.name.endswith(".dist-info")}
+    assert top == {"validation_core", "nptlab.py", "bin", "__pycache__"}, "no pages, no app"
+
+
+def test_the_dashboard_of_the_source_is_found(capsys):
+    assert launcher() == ROOT / "app.py"
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["app", "--port", "0"])
+    assert "a port is a whole number from 1 to 65535; got '0'; try 8501" in capsys.readouterr().err
+
+
+def test_both_names_give_the_same_objects():
+    assert nptlab.__all__ == npt.__all__
+    assert dir(nptlab) == dir(npt)
+    assert all(getattr(nptlab, name) is getattr(npt, name) for name in ("Table", "diagnose"))
+    assert nptlab.export.from_prior is from_prior

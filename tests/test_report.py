@@ -84,7 +84,7 @@ def test_a_panel_without_an_answer_says_why():
     document = report.html(diagnosed(table()), panels=chosen, asked=late)
     assert "It needs x; got &lt;none&gt;. Upload x." in document
     assert "was not finished when" in document
-    assert "Not asked (--answers later)." in report.html(diagnosed(table()), panels=chosen)
+    assert "Not asked (--questions later)." in report.html(diagnosed(table()), panels=chosen)
 
 
 def test_only_the_two_scripts_of_a_report_may_run():

@@ -64,3 +64,6 @@ def test_figures_are_files():
     assert written.count("<svg") == 1 + 2 * 3
     assert "<b>" not in written
     assert figure_file(drawn, ".png").startswith(b"\x89PNG")
+    assert drawn.save(tmp_path / "a.svg").read_bytes().startswith(b"<svg")
+    assert drawn._repr_svg_().count("<svg") == written.count("<svg")
+    assert repr(drawn) == f"{drawn.title}. {drawn.caption}"

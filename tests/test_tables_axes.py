@@ -82,7 +82,7 @@ def test_tables_that_stand_upright_are_left_alone(n, d, m):
 def test_the_order_that_the_question_names_works_when_typed(tmp_path, capsys):
     path = tmp_path / "julia.h5"
     path.write_bytes(hdf5(reversed_axes(table(m=2))))
-    line = ["diagnose", str(path), "--method", "sbc", "--answers", "none", "--json", "-"]
+    line = ["diagnose", str(path), "--method", "sbc", "--questions", "none", "--json", "-"]
     assert cli.main(line) == 2
     assert "DKN for the other" in capsys.readouterr().err
     cli.main([*line, "--order", "DKN"])

@@ -88,7 +88,7 @@ def test_the_arrays_of_a_folder_or_of_several_files_are_read_by_the_command(tmp_
     paths = [str(tmp_path / f"{name}.npy") for name in table()]
     whole = tables.read(npz(table()))
     for given in ([str(tmp_path)], paths):
-        cli.main(["diagnose", *given, "--method", "sbc", "--answers", "none", "--json", "-"])
+        cli.main(["diagnose", *given, "--method", "sbc", "--questions", "none", "--json", "-"])
         assert whole.digest in capsys.readouterr().out
     folder = npt.read(tmp_path)
     assert folder.upload.digest == npt.read(paths).upload.digest == whole.digest

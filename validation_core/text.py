@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 import numpy as np
 
@@ -170,6 +171,20 @@ def more_text(count: int) -> str:
     return f" and {count:,} more" if count > 0 else ""
 
 
+def did_you_mean(name: str, known: Sequence[str], otherwise: str = "") -> str:
+    """The known name that was probably meant.
+
+    Args:
+        name: as typed.
+        known: all names that there are.
+        otherwise: where none is near, words before the list of all; empty for `Choose one.`
+    """
+    near = get_close_matches(name, known, 1)
+    if near:
+        return f"Did you mean {near[0]!r}?"
+    return f"{otherwise} {', '.join(known)}." if otherwise else "Choose one."
+
+
 def capitalise(text: str) -> str:
     """A sentence's first letter as a capital; `q` stays small, as the density is written."""
     return text if text.startswith(("q ", "q's ")) else text[:1].upper() + text[1:]
@@ -178,6 +193,11 @@ def capitalise(text: str) -> str:
 def uncapitalise(text: str) -> str:
     """A sentence's first letter as a small one, to go on after a colon."""
     return text[:1].lower() + text[1:]
+
+
+def utf8_text(value: str) -> str:
+    """Text encodable in UTF-8: lone surrogates become question marks."""
+    return value.encode("utf-8", "replace").decode("utf-8")
 
 
 def readable_name(name: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from validation_core.api.diagnose import helper_processes
+from validation_core.api.keywords import checked_keywords
 from validation_core.api.result import Result, Rows
 from validation_core.api.table import Table, as_table
 from validation_core.api.work import Watch, progress_watch, run_in_turn
@@ -124,6 +125,7 @@ class ComparisonResult(Result):
         }
 
 
+@checked_keywords()
 def compare(
     tables: Mapping[str, Table | Upload | File | Mapping[str, ArrayLike]]
     | Sequence[Table | Upload | File],

@@ -19,9 +19,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from inspect import signature
 
 from numpy.typing import ArrayLike
 
+from validation_core.api.keywords import check_keywords, checked_keywords
 from validation_core.api.names import resolve_methods, resolve_question, resolve_questions
 from validation_core.api.result import Result, Rows
 from validation_core.api.table import Table, as_table
@@ -235,6 +237,9 @@ class DiagnosisResult(Result):
             raise KeyError(reason or f"{wanted.title}: not asked; ask by questions=[{question!r}]")
         return QuestionResult(answer, self.diagnosis)
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.questions)
 
@@ -324,6 +329,7 @@ class DiagnosisResult(Result):
         }
 
 
+@checked_keywords(answers="questions")
 def diagnose(
     table: Table | Upload | File | Mapping[str, ArrayLike],
     methods: str | Sequence[str | Method] | None = None,
@@ -355,13 +361,14 @@ def diagnose(
         progress: True for a bar on terminals and in notebooks, False for silence, or a `Watch`.
 
     Raises:
+        TypeError: for what is no table, or an unknown keyword.
         ValueError: for a table or names that cannot be used.
 
     Examples:
         >>> npt.diagnose(table, methods=["sbc", "tarp"], questions="none").verdict
         'problem found'
     """
-    asked, chosen = resolve_questions(questions), resolve_methods(methods)
+    chosen, asked = resolve_methods(methods), resolve_questions(questions)
     known = as_table(table)
     upload = known.upload
     if isinstance(upload, ProbabilitiesUpload):
@@ -431,6 +438,7 @@ def ask(
         options: of the question: `where` for observation.
 
     Raises:
+        TypeError: for an option that the question has not.
         ValueError: for a question that there is not, or that this table cannot answer, with why.
 
     Examples:
@@ -446,6 +454,8 @@ def ask(
     if reason is not None or not isinstance(upload, TableUpload):
         raise ValueError(reason or f"A question needs theta, x and theta_q; got {upload.held}.")
     tasks.register_upload(upload)
+    known = [*signature(ask).parameters, *signature(wanted.studies).parameters]
+    check_keywords("ask", options, known)
     studies = wanted.studies(upload, resolve_methods(methods), seed, **options)
     relabelling = tasks.relabelling_for(upload, _networks(studies), seed, store)
     with progress_watch(progress) as watch:

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from validation_core.api.keywords import checked_keywords
 from validation_core.api.names import entry
 from validation_core.api.result import Result, Rows
 from validation_core.api.work import Watch, progress_watch, run_on_engine
@@ -115,6 +116,7 @@ Several = str | Model | Sequence[str | Model]
 Inferences = str | Inference | Sequence[str | Inference]
 
 
+@checked_keywords()
 def divergence(
     model: Several = (),
     inference: Inferences = (),

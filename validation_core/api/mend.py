@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from validation_core.api.diagnose import QuestionResult, ask
+from validation_core.api.keywords import checked_keywords
 from validation_core.api.result import Result, Rows
 from validation_core.api.table import Table, as_table
 from validation_core.api.work import Watch
@@ -143,6 +144,7 @@ class MendResult(Result):
         return {**super()._writers(), ".npz": of("mend.npz"), ".py": of("mend.py")}
 
 
+@checked_keywords()
 def mend(
     table: Table | Upload | File | Mapping[str, ArrayLike],
     *,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TypeVar
 
@@ -10,6 +10,7 @@ from validation_core.diagnosis import default_methods, further_methods, with_fur
 from validation_core.diagnosis.questions import ALIASES, QUESTIONS, AnyQuestion, by_name
 from validation_core.methods import METHODS
 from validation_core.methods.base import Method
+from validation_core.text import did_you_mean
 from validation_core.types import Benchmark
 
 K = TypeVar("K", bound=str)
@@ -27,29 +28,45 @@ def entry(registry: Mapping[K, V], name: str, what: str) -> V:
             return item
     article = "An" if what[0] in "aeiou" else "A"
     raise ValueError(
-        f"{article} {what} is one of {', '.join(registry)}; got {name!r}. Choose one."
+        f"{article} {what} is one of {', '.join(registry)}; got {name!r}. "
+        f"{did_you_mean(name, list(registry))}"
     )
 
 
-def _known(kind: type[Method] | type[Benchmark], options: Mapping[str, object]) -> None:
+def _known(
+    kind: type[Method] | type[Benchmark], options: Mapping[str, object], beside: Iterable[str] = ()
+) -> None:
     names = [field.name for field in fields(kind)]
     if unknown := [name for name in options if name not in names]:
-        raise ValueError(
+        raise TypeError(
             f"Options of {kind.name} are {', '.join(names) or 'none'}; got "
-            f"{', '.join(unknown)}. Choose among them."
+            f"{', '.join(unknown)}. {did_you_mean(unknown[0], [*names, *beside])}"
         )
 
 
-def resolve_method(name: str | Method, options: Mapping[str, object]) -> Method:
+def resolve_method(
+    name: str | Method, options: Mapping[str, object], beside: Iterable[str] = ()
+) -> Method:
     """A method by name with its options; by name alone it has defaults that suit a table.
 
+    Args:
+        name: of the method, or the method itself.
+        options: of the method.
+        beside: keywords that the caller takes for itself.
+
     Raises:
-        ValueError: for an unknown name or option.
+        TypeError: for what is neither a name nor a method, or for an unknown option.
+        ValueError: for an unknown name.
     """
+    if not isinstance(name, str | Method):
+        raise TypeError(
+            f"A method is its name or an object of METHODS; got {type(name).__name__}. Of arrays "
+            f"make a table first: npt.Table(theta, x, theta_q)."
+        )
     if not isinstance(name, str):
         return replace(name, **options) if options else name
     kind = entry(METHODS, name, "method")
-    _known(kind, options)
+    _known(kind, options, beside)
     further = further_methods()
     usual = further[name].method if name in further else kind()
     return replace(usual, **options)
@@ -59,7 +76,8 @@ def resolve_benchmark(name: str | Benchmark, options: Mapping[str, object]) -> B
     """A benchmark by name with its options.
 
     Raises:
-        ValueError: for an unknown name or option.
+        TypeError: for an unknown option.
+        ValueError: for an unknown name.
     """
     if not isinstance(name, str):
         return replace(name, **options) if options else name

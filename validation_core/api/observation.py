@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from validation_core.api.diagnose import ask
+from validation_core.api.keywords import checked_keywords
 from validation_core.api.result import Result, Rows
 from validation_core.api.table import Table, as_table
 from validation_core.api.work import Watch
@@ -79,6 +80,9 @@ class ObservationResult(Result):
         names = ", ".join(answer.name for answer in self.answers)
         raise KeyError(self.left_out.get(name) or f"An answer is one of {names}; got {name!r}.")
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return [answer.name for answer in self.answers]
+
     def figures(self) -> tuple[Drawn, ...]:
         """Figures of every answer, in their order."""
         return tuple(drawn for answer in self.answers for drawn in answer.drawn)
@@ -110,6 +114,7 @@ class ObservationResult(Result):
         )
 
 
+@checked_keywords()
 def observation(
     table: Table | Upload | File | Mapping[str, ArrayLike],
     x_o: ArrayLike | int | None = None,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
+from validation_core.api.keywords import checked_keywords
 from validation_core.api.result import Result
 from validation_core.api.table import Table, as_table
 from validation_core.api.work import Watch, progress_watch, run_in_turn
@@ -120,6 +121,7 @@ class ReliabilityResult(Result):
         )
 
 
+@checked_keywords()
 def reliability(
     table: Table | Upload | File | Mapping[str, ArrayLike],
     parameter: str | None = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import cast
 
 import numpy as np
@@ -137,8 +138,9 @@ def run(
         options: of the method, as METHODS lists them.
 
     Raises:
-        ValueError: for names or options that there are not, and for a test that this table cannot
-            serve, with why.
+        TypeError: for an option that the method has not.
+        ValueError: for a name that there is not, and for a test that this table cannot serve, with
+            why.
 
     Examples:
         >>> round(npt.run("sbc", table).pvalue, 4)
@@ -146,7 +148,8 @@ def run(
         >>> npt.run("sbc", "gaussian", gamma=1, n=60, k=20).draws
         (60, 1200)
     """
-    chosen, store = resolve_method(method, options), store or Store.usual()
+    chosen = resolve_method(method, options, signature(run).parameters)
+    store = store or Store.usual()
     benchmark = _benchmark(data)
     if benchmark is None:
         return _on_table(chosen, as_table(data), seed, store, progress)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any, Unpack, cast
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from validation_core import tables
+from validation_core.api.keywords import checked_keywords
 from validation_core.tables import (
     Correction,
     ProbabilitiesUpload,
@@ -84,6 +86,7 @@ class Table:
     path: str
     """Path of the file that it was read from."""
 
+    @checked_keywords(Reading)
     def __init__(
         self,
         theta: ArrayLike,
@@ -249,6 +252,15 @@ class Table:
         np.savez_compressed(path, allow_pickle=False, **self.arrays(), **named)
         return path
 
+    def _repr_html_(self) -> str:
+        """Its arrays with their shapes, and what was noticed while reading it."""
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td>{' × '.join(map(str, array.shape))}</td></tr>"
+            for name, array in self.arrays().items()
+        )
+        said = "".join(f"<li>{escape(text)}</li>" for text in (*self.warnings, *self.notes))
+        return f"<p>{escape(repr(self))}</p><table>{rows}</table>" + (said and f"<ul>{said}</ul>")
+
     def __repr__(self) -> str:
         d, m = self.upload.dims
         if isinstance(self.upload, ProbabilitiesUpload):
@@ -305,6 +317,7 @@ def _evaluated(
     return values.truth, values.draws if saved == "NKD" else values.draws.T
 
 
+@checked_keywords(Reading)
 def read(file: Any, **options: Unpack[Reading]) -> Table:
     """Read the table, the two samples or the ranks in a file, in several, or in a folder of them.
 
@@ -336,6 +349,8 @@ def read(file: Any, **options: Unpack[Reading]) -> Table:
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
+        FileNotFoundError: where there is no file of this name.
+        TypeError: for what is no file and holds no table, or an unknown option.
         UnknownMaxRank: for ranks whose largest value is not known.
         ValueError: for everything else that cannot be diagnosed; where the names of the arrays
             do not tell a table, with their names and shapes.
@@ -348,6 +363,12 @@ def read(file: Any, **options: Unpack[Reading]) -> Table:
         return Table.of(read_in_memory(file, **options))
     one = isinstance(file, str | bytes) or not isinstance(file, Sequence)
     several = cast("Sequence[File]", [file] if one else file)
+    for each in several:
+        if not (isinstance(each, str | bytes | Path) or hasattr(each, "read")):
+            raise TypeError(
+                f"A table is read from paths, bytes or open files, or from arrays by name; got "
+                f"{type(each).__name__}. Give one of these, or npt.Table(theta, x, theta_q)."
+            )
     path = str(several[0]) if several and isinstance(several[0], Path | str) else _UNNAMED
     return Table.of(tables.read_one(several, **options), path)
 

@@ -103,12 +103,11 @@ class _Bar:
 
 @contextmanager
 def progress_watch(progress: bool | Watch) -> Iterator[Watch]:
-    """The watch of some work: a bar on terminals and in notebooks, else silence."""
+    """The watch of some work: a bar where somebody watches, else silence."""
     if not isinstance(progress, bool):
         yield progress
         return
-    # A notebook kernel's standard error is no terminal, yet shown.
-    if not progress or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
+    if not progress or not _watched():
         yield SilentProgress()
         return
     bar = _Bar()
@@ -116,6 +115,19 @@ def progress_watch(progress: bool | Watch) -> Iterator[Watch]:
         yield bar
     finally:
         bar.close()
+
+
+def _watched() -> bool:
+    """Whether somebody sees a bar: at a terminal, or in a notebook, whose cells may ask for input.
+
+    What is executed for its outputs (nbclient, nbconvert, papermill) may not, and would keep every
+    state of the bar.
+    """
+    kernel = getattr(sys.modules.get("ipykernel.kernelapp"), "IPKernelApp", None)
+    if kernel is None or not kernel.initialized():
+        return sys.stderr.isatty()
+    request = kernel.instance().kernel.get_parent("shell")
+    return bool(request.get("content", {}).get("allow_stdin", False))
 
 
 class _OutOfTime(Exception):

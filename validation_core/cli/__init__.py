@@ -1,5 +1,6 @@
 """NPT Lab on the command line.
 
+    nptlab app                                    the dashboard, in a browser
     nptlab diagnose table.npz                     the verdict in words
     nptlab diagnose table.npz --json -            the same for programs
     nptlab diagnose table.npz --report page.html  the same to show
@@ -37,6 +38,7 @@ from validation_core.cli.process import prepare_process, tell
 
 # name, function that adds its arguments (in validation_core.cli), help text
 COMMANDS = (
+    ("app", "app:add", "the dashboard, in a browser"),
     ("diagnose", "diagnose:add", "a verdict on a table of draws"),
     ("observation", "observation:add", "what can be said of q at one's own observation"),
     ("compare", "compare:add", "several posteriors of the same simulations"),

@@ -18,6 +18,7 @@ from validation_core.cli.options import (
     check_writable,
     parse_level,
     parse_methods,
+    parse_path,
     parse_seconds,
     read_table,
     write_json_text,
@@ -117,14 +118,18 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--budget", type=parse_seconds, metavar="SECONDS", help="what takes longer is not run")
     add_table_options(parser)
     option(
-        "--answers",
+        "--questions",
+        "--answers",  # its name before
         default="usual",
         metavar="NAME,...|usual|all|none",
         help=f"beyond the verdict: {', '.join(_names())}; usual: all, as far as they are quick",
     )
-    option("--report", type=Path, metavar="PATH.html", help="write an HTML report")
+    option("--report", type=parse_path(".html"), metavar="PATH.html", help="write an HTML report")
     option(
-        "--card", type=_card, metavar="PATH.png", help="write the verdict as .png, .pdf or .svg"
+        "--card",
+        type=parse_path(*CARD_ENDINGS),
+        metavar="PATH.png",
+        help="write the verdict as .png, .pdf or .svg",
     )
     option(
         "--figure",
@@ -173,7 +178,7 @@ def _run(chosen: argparse.Namespace) -> int:
     Raises:
         ValueError: for a file or options that cannot be used.
     """
-    wanted, questions = _wanted(chosen.method), _asked(chosen.answers)
+    wanted, questions = _wanted(chosen.method), _asked(chosen.questions)
     table = read_table(chosen.files, chosen)
     figures = [path for _, path in chosen.figure]
     if not chosen.shift > 0:
@@ -201,11 +206,11 @@ def _run(chosen: argparse.Namespace) -> int:
         progress=_TestLines(),
     )
     assert result.asked is not None, "a diagnosis says what was asked"
-    result = replace(result, asked=replace(result.asked, how="--answers NAME"))
+    result = replace(result, asked=replace(result.asked, how="--questions NAME"))
     if chosen.report:
         chosen.report.write_text(result.document(), encoding="utf-8")
     if chosen.card:
-        chosen.card.write_bytes(result.image(chosen.card.suffix))
+        chosen.card.write_bytes(result.image(chosen.card.suffix or ".png"))
     _save_figures(result, chosen)
     if chosen.datatree:
         chosen.datatree.write_bytes(result.datatree())
@@ -255,15 +260,6 @@ def _save_figures(result: Result, chosen: argparse.Namespace) -> None:
         result.save_figure(name, path, style=chosen.figure_style, width=chosen.figure_width)
 
 
-def _card(text: str) -> Path:
-    """A path with an ending of images, for argparse."""
-    if Path(text).suffix not in CARD_ENDINGS:
-        raise argparse.ArgumentTypeError(
-            f"a path that ends in {', '.join(CARD_ENDINGS)}; got {text!r}"
-        )
-    return Path(text)
-
-
 def _figure(text: str) -> tuple[str, Path]:
     """`NAME=PATH`, for argparse."""
     name, _, path = text.rpartition("=")
@@ -286,7 +282,7 @@ class _TestLines(NoteLines):
         tell(f"out of time before: {task.label}")
 
     def left_out(self, question: str) -> None:
-        tell(f"left out of a table this large: {question} (--answers {question} asks for it)")
+        tell(f"left out of a table this large: {question} (--questions {question} asks for it)")
 
 
 def _names() -> tuple[str, ...]:

@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Mapping
 from itertools import groupby
 from json import loads
-from pathlib import Path
 from typing import Any
 
 from validation_core import ALGORITHMS, MODELS, Store
@@ -22,6 +21,7 @@ from validation_core.cli.options import (
     check_writable,
     parse_fields,
     parse_integers,
+    parse_path,
     parse_specification,
     write_json_text,
 )
@@ -74,7 +74,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--seed", type=int, default=0)
     option("--engine", default="local", metavar="local|serial|dask:ADDRESS[,local]")
     add_json_option(parser)
-    option("--html", type=Path, metavar="PATH.html", help="the figures in one file, for offline")
+    option(
+        "--html",
+        type=parse_path(".html"),
+        metavar="PATH.html",
+        help="the figures in one file, for offline",
+    )
     parser.set_defaults(run=_run)
 
 

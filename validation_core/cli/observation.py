@@ -13,6 +13,7 @@ from validation_core.cli.options import (
     add_table_options,
     check_writable,
     parse_level,
+    parse_path,
     read_table,
     write_json_text,
 )
@@ -38,7 +39,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--quick", action="store_true", help="without L-C2ST and CoLT, which are trained first")
     option("--alpha", type=parse_level, default=0.05, help="level of each answer by itself")
     option("--seed", type=int, default=0)
-    option("--report", metavar="PATH", help="write the answers as an HTML file")
+    option(
+        "--report",
+        type=parse_path(".html"),
+        metavar="PATH.html",
+        help="write the answers as an HTML file",
+    )
     add_table_options(parser)
     add_json_option(parser)
     parser.set_defaults(run=_run)
@@ -71,7 +77,7 @@ def _run(chosen: argparse.Namespace) -> None:
         progress=NoteLines(),
     )
     if chosen.report:
-        Path(chosen.report).write_text(result.document(), encoding="utf-8")
+        chosen.report.write_text(result.document(), encoding="utf-8")
     write_json_text(result.to_json, chosen.json, lambda: _print_answers(result))
 
 

@@ -31,6 +31,21 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def parse_path(*endings: str) -> Callable[[str], Path]:
+    """A type of argparse: a path that has one of these endings, or none, as a pipe."""
+
+    def parse(text: str) -> Path:
+        path = Path(text)
+        if path.suffix and path.suffix not in endings:
+            raise argparse.ArgumentTypeError(
+                f"this is written as {' or '.join(endings)}; got {text!r}; try "
+                f"{path.with_suffix(endings[0]).name}"
+            )
+        return path
+
+    return parse
+
+
 def add_table_options(parser: argparse.ArgumentParser) -> None:
     """Add the options for reading a table's file: --order, --map and what a user knows of it."""
     option = parser.add_argument

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 
 FIGURE_ENDINGS = (".pdf", ".svg", ".png", ".csv")
 """Endings of a picture's file: vectors, vectors, pixels, and its numbers."""
-_NOTEBOOK_WIDTH = 640  # pixels
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Drawn:
     """A picture with its title and reading, as pages, reports and notebooks show it.
+
+    In a notebook it shows itself.
 
     Examples:
         >>> drawn = npt.run("sbc", table).figures()[0]
@@ -86,15 +87,14 @@ class Drawn:
 
         return pd.DataFrame(picture_rows(self.picture))
 
-    def _repr_svg_(self) -> str | None:
-        """The picture as SVG for a notebook, without a script; None for several panels."""
-        from validation_core.drawing.alt import describe_picture
-        from validation_core.drawing.svg import svg
+    def _repr_svg_(self) -> str:
+        """The picture as a notebook shows it: one that is not trusted draws SVG, but no HTML."""
+        from validation_core.drawing.image import sheet_svg
 
-        if isinstance(self.picture, Grid):
-            return None
-        words = describe_picture(self.picture, self.title)
-        return svg(self.picture, _NOTEBOOK_WIDTH, title=words, alone=True, paper="none")
+        return sheet_svg(self)
+
+    def __repr__(self) -> str:
+        return f"{self.title}. {self.caption}"
 
     @property
     def wide(self) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Literal
 
-from validation_core.drawing.alt import plain_words
+from validation_core.drawing.alt import describe_picture, plain_words
 from validation_core.drawing.drawn import FIGURE_ENDINGS, Drawn
 from validation_core.drawing.letters import FAMILY, INK, PAPER, font_files, svg_words, wrap_text
 from validation_core.drawing.marks import Grid, Panel
@@ -89,6 +90,13 @@ def figure_file(drawn: Drawn, suffix: str, look: FigureLook = SCREEN) -> bytes:
         )
     unit = _POINTS if suffix == ".pdf" else _INCHES
     return drawing_file(_sheet(drawn, look, unit), suffix, _DENSITY[look.style])
+
+
+def sheet_svg(drawn: Drawn) -> str:
+    """A figure as SVG with its description, in whatever font there is, without a script."""
+    words = escape(utf8_text(describe_picture(drawn.picture, drawn.title)))
+    drawing = _sheet(drawn, SCREEN, _INCHES)
+    return drawing.replace(" viewBox", f' role="img" aria-label="{words}" viewBox', 1)
 
 
 def drawing_file(drawing: str, suffix: str, density: int = 192) -> bytes:

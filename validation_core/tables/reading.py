@@ -22,6 +22,11 @@ from validation_core.tables.source import LIMIT, AmbiguousOrder, ArraySource, Un
 from validation_core.tables.table import Upload
 from validation_core.tables.truth_ranks import UnknownMaxRank
 
+
+class MissingFile(FileNotFoundError, ValueError):
+    """No file at the path of a table."""
+
+
 File = Path | str | bytes | BinaryIO
 """A path, the bytes of a file, or a file opened for reading."""
 _FIRST = 4096
@@ -102,13 +107,14 @@ def refusals_in_words() -> Iterator[None]:
 
     Raises:
         AmbiguousOrder: as raised within.
+        MissingFile: as raised within.
         UnknownArrays: as raised within.
         UnknownMaxRank: as raised within.
         ValueError: in place of every other error.
     """
     try:
         yield
-    except (AmbiguousOrder, UnknownArrays, UnknownMaxRank):
+    except (AmbiguousOrder, MissingFile, UnknownArrays, UnknownMaxRank):
         raise
     except Exception as error:
         if type(error) is ValueError and "\n" not in str(error):
@@ -197,13 +203,15 @@ def _at(path: Path, most: int) -> Iterator[tuple[BinaryIO, Path | None]]:
     a copy.
 
     Raises:
+        MissingFile: where there is none.
         ValueError: for what is no file or pipe, or cannot be read.
     """
     try:
         # A pipe to which nobody writes would never open.
         raw = open(path, "rb", buffering=0, opener=lambda at, flags: os.open(at, flags | _NOW))  # noqa: SIM115
     except (OSError, ValueError) as error:
-        raise _unreadable(path, getattr(error, "strerror", None) or "no file name") from None
+        kind = MissingFile if isinstance(error, FileNotFoundError) else ValueError
+        raise _unreadable(path, getattr(error, "strerror", None) or "no file name", kind) from None
     with raw:
         descriptor = raw.fileno()
         mode = os.fstat(descriptor).st_mode
@@ -222,8 +230,8 @@ def _at(path: Path, most: int) -> Iterator[tuple[BinaryIO, Path | None]]:
 _NOW = getattr(os, "O_NONBLOCK", 0)
 
 
-def _unreadable(path: Path, reason: str) -> ValueError:
-    return ValueError(
+def _unreadable(path: Path, reason: str, kind: type[ValueError] = ValueError) -> ValueError:
+    return kind(
         f"The file must be there and readable; got {roles.label(str(path))!r} ({reason}). Check "
         f"the path."
     )

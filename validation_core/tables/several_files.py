@@ -22,6 +22,7 @@ from validation_core.tables.event_rows import EventRows, one_simulation
 from validation_core.tables.options import Reading, ReadingOptions
 from validation_core.tables.reading import (
     File,
+    MissingFile,
     file_name,
     file_stem,
     opened_file,
@@ -184,7 +185,8 @@ def _part(
                 reader.named,
             )
     except ValueError as error:
-        raise ValueError(f"In the file {label!r}: {error}") from None
+        kind = MissingFile if isinstance(error, MissingFile) else ValueError
+        raise kind(f"In the file {label!r}: {error}") from None
 
 
 def _stacked(parts: Sequence[_TablePart]) -> _TablePart:

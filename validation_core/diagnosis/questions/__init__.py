@@ -34,6 +34,7 @@ from validation_core.diagnosis.questions.sensitivity import SensitivityQuestion
 from validation_core.diagnosis.questions.type1_error import TypeIErrorQuestion
 from validation_core.methods.base import Method
 from validation_core.tables import TableUpload, Upload
+from validation_core.text import did_you_mean
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -78,8 +79,8 @@ def by_name(name: str) -> AnyQuestion:
     """
     known = keys.by_name(*QUESTIONS)
     if name not in known:
-        names = ", ".join(known)
-        raise ValueError(f"A panel is one of {names}; got {name!r}. Choose one of those.")
+        nearest = did_you_mean(name, list(known))
+        raise ValueError(f"A question is one of {', '.join(known)}; got {name!r}. {nearest}")
     return known[name]
 
 

@@ -360,7 +360,7 @@ class Asked:
     """Of the questions that were asked; None for all."""
     running: frozenset[str] = frozenset()
     """Of those that are being worked out at this moment."""
-    how: str = "--answers NAME"
+    how: str = "--questions NAME"
     """How one that was not asked is asked: with its name for NAME."""
 
     @classmethod
