@@ -24,14 +24,16 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from streamlit import config
 
-from pages.ui import gate, memory
+from pages.ui import ending, gate, memory
 from validation_core import settings
 
 memory.spare()
+ending.note_interrupt()
 gate.take_long_cookies()
 
 _PAUSE = 1.0  # seconds before workers import torch: a first visitor's page has priority
 
+_SCRIPTS = ("page", "lecture")  # which draw where they are imported
 _EVERYWHERE = "0.0.0.0"
 
 
@@ -76,7 +78,7 @@ def warm() -> None:
     from validation_core.drawing.ecdf_difference import ecdf_difference
 
     for path in sorted(Path(__file__).parent.glob("pages/*/*.py")):
-        if path.stem != "page":  # a script, which draws where it is imported
+        if path.stem not in _SCRIPTS:
             importlib.import_module(f"pages.{path.parent.name}.{path.stem}")
     del PIL  # Streamlit reads the page's icon with it
     inspect.stack()  # Streamlit asks in its first run, and the first answer reads every module
@@ -105,6 +107,7 @@ async def ready(request: Request) -> JSONResponse:
 
 check_settings()
 open_to_others()
+gate.admit_agents()
 app = st.App(
     "pages/main.py",
     lifespan=lifespan,
