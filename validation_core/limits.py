@@ -27,7 +27,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits of a server; by default those of a machine with 16 GB or more."""
+    """The limits of a server; by default those of a machine with 24 GB or more."""
 
     jobs: Share = Share(12, 120)
     """Jobs under way."""
@@ -53,19 +53,19 @@ class Limits:
     def of(cls, memory: int | None) -> Limits:
         """The limits for a memory, of which each part takes its share at most.
 
-        A tenth is left to the system and to what a request needs for a moment: a file lies
-        twice in memory while it is read, or is copied to a folder that is memory too.
+        Pages 6 hundredths, workers 28, readers 20, files 16, tables 26: all of them are seldom
+        taken at once, and a file may lie in memory twice while it is read.
 
         Args:
-            memory: bytes; None where it is not known, as for 16 GB.
+            memory: bytes; None where it is not known, as for 24 GB.
         """
         most = cls()
         if memory is None:
             return most
         free = max(0.0, memory - _SERVER)
         uploads = min(most.uploads.all, int(0.16 * free / _MB))
-        tables = min(most.tables.all, int(0.24 * free / _MB))
-        pages = min(most.pages.all, max(4, int(0.08 * free / _PAGE)))
+        tables = min(most.tables.all, int(0.26 * free / _MB))
+        pages = min(most.pages.all, max(4, int(0.06 * free / _PAGE)))
         readers = most.readers if free >= 8 * _GB else 1
         return cls(
             pages=Share(min(most.pages.own, max(2, pages // 3)), pages),
@@ -73,7 +73,7 @@ class Limits:
             tables=_halved(most.tables.own, tables),
             workers=min(most.workers, max(1, int(0.28 * free / _WORKER))),
             readers=readers,
-            reader_memory=min(most.reader_memory, max(300 * _MB, int(0.24 * free / readers))),
+            reader_memory=min(most.reader_memory, max(300 * _MB, int(0.2 * free / readers))),
         )
 
 

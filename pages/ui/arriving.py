@@ -13,7 +13,9 @@ from pages.ui import quotas
 SILENCE = 20.0
 """Seconds without a byte after which a file is given up."""
 
-_LOOK = 1.0  # seconds between two looks at whether its page is still open
+LOOK = 1.0
+"""Seconds between two looks at whether its page is still open."""
+
 _GONE: Message = {"type": "http.disconnect"}
 
 
@@ -62,7 +64,7 @@ class ArrivingFile:
         until = self._clock() + SILENCE
         while self._clock() < until and _is_open(self._session):
             try:
-                async with asyncio.timeout(_LOOK):
+                async with asyncio.timeout(LOOK):
                     message = await self._receive()
             except TimeoutError:
                 continue
