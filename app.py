@@ -108,9 +108,12 @@ async def ready(request: Request) -> JSONResponse:
 check_settings()
 open_to_others()
 gate.admit_agents()
+below = config.get_option("server.baseUrlPath").strip("/")  # where a proxy knows it by a path
 app = st.App(
     "pages/main.py",
     lifespan=lifespan,
-    routes=[Route("/api/ready", ready)],
+    routes=[
+        Route(path, ready) for path in {"/api/ready", f"/{below}/api/ready".replace("//", "/")}
+    ],
     middleware=[Middleware(gate.Gate)],
 )
