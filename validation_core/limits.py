@@ -13,8 +13,8 @@ _MB, _GB = 10**6, 10**9
 _SERVER = 0.3 * _GB  # the server without visitors: 0.26 GB
 _PAGE = 2.0 * _MB  # an open page
 _WORKER = 0.5 * _GB  # a process that computes: 0.27 GB before its first task
-_CGROUPS = Path("/sys/fs/cgroup")
-_MEMBERSHIP = Path("/proc/self/cgroup")
+CGROUPS = Path("/sys/fs/cgroup")
+MEMBERSHIP = Path("/proc/self/cgroup")
 
 
 @dataclass(frozen=True)
@@ -97,11 +97,11 @@ def memory_bytes() -> int | None:
 def _cgroup_limits() -> Iterator[int]:
     """The limits of this process's control groups and of those that hold them, on Linux."""
     with suppress(OSError):
-        for line in _MEMBERSHIP.read_text().splitlines():
+        for line in MEMBERSHIP.read_text().splitlines():
             _, kinds, path = line.split(":", 2)
-            root, name = _CGROUPS, "memory.max"
+            root, name = CGROUPS, "memory.max"
             if "memory" in kinds.split(","):
-                root, name = _CGROUPS / "memory", "memory.limit_in_bytes"
+                root, name = CGROUPS / "memory", "memory.limit_in_bytes"
             elif kinds:
                 continue
             # A container sees its own group as the root, whatever path the host calls it by.
