@@ -586,6 +586,42 @@ def test_a_file_is_taken_and_a_visitor_known_again_whatever_cookies_there_are(se
     assert "Set-Cookie" not in str(server.get(Cookie=cookies)[1]).replace("_streamlit", "")
 
 
+def test_files_that_are_announced_and_never_come_end_with_their_page(server):
+    """Sixteen of them: others send theirs meanwhile, and no connection is left."""
+    cookies = _given(server)
+    token = cookies.rpartition("_streamlit_xsrf=")[2]
+    head = (
+        f"Host: localhost\r\nCookie: {cookies}\r\nX-Xsrftoken: {token}\r\n"
+        "Content-Type: multipart/form-data; boundary=edge\r\nContent-Length: 192000000\r\n\r\n"
+    )
+
+    async def announced(session):
+        lines = [socket.create_connection(("127.0.0.1", server.port), 30) for _ in range(16)]
+        for i, line in enumerate(lines):
+            line.sendall(f"PUT /_stcore/upload_file/{session}/{i} HTTP/1.1\r\n{head}".encode())
+        return lines
+
+    async def visit():
+        others = _given(server)
+        async with server.socket(Cookie=others) as other:
+            async with server.socket(Cookie=cookies) as line:
+                lines = await announced(await _first_run(line))
+                path = f"/_stcore/upload_file/{await _first_run(other)}/0"
+                own = others.rpartition("_streamlit_xsrf=")[2]
+                taken = await asyncio.to_thread(_put, server, path, others, own)
+            return taken, [await asyncio.to_thread(_all, line) for line in lines]
+
+    taken, answers = asyncio.run(visit())
+    assert taken == 204
+    assert {answer.split()[1] for answer in answers} == {b"408"}
+
+
+def _all(line):
+    """What comes until the server closes a connection."""
+    with line:
+        return b"".join(iter(lambda: line.recv(4096), b""))
+
+
 def _given(server):
     """What the server gives a browser that it does not know: who it is, and Streamlit's token."""
     pairs = []

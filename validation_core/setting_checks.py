@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from validation_core.limits import Limits, Share, memory_bytes
@@ -177,7 +178,7 @@ def _token(name: str, text: str) -> str:
 
 def check_limits(text: str) -> Limits:
     """Parse NPTLAB_LIMITS: quotas of visitors."""
-    chosen: dict[str, Share] = {}
+    chosen: dict[str, Any] = {}
     for part in _items(text):
         match = _SHARE.fullmatch(part)
         if match is None or match[1] not in _QUOTAS or not 0 < int(match[2]) <= int(match[3]):
