@@ -1,7 +1,9 @@
 # The dashboard for others, as a user who may write to one volume and /tmp alone:
 #   docker build -t nptlab .
 #   docker run --read-only --tmpfs /tmp -v nptlab:/data -e NPTLAB_PUBLIC=1 -p 8501:8501 nptlab
-FROM python:3.11-slim
+# The base by its digest: the tag beside it moves with each rebuild. A newer one is taken by hand, as
+# a newer lock is: docker buildx imagetools inspect python:3.11-slim
+FROM python:3.11-slim@sha256:da047cb8f9d1d98e5c070f5300ba9f7274e33b8fc0e5be5ed88740aed1b95ba9
 
 ENV PATH=/opt/nptlab/bin:$PATH \
     HOME=/tmp \
@@ -9,10 +11,10 @@ ENV PATH=/opt/nptlab/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1
 WORKDIR /app
 
-# The exact set that CI tests: wheels alone, each held against its hash.
-COPY requirements.lock ./
+# The exact set that CI tests, with torch's build for CPUs: wheels alone, each held against its hash.
+COPY requirements-cpu.lock ./
 RUN python -m venv /opt/nptlab \
-    && pip install --no-cache-dir --require-hashes --only-binary :all: -r requirements.lock
+    && pip install --no-cache-dir --require-hashes --only-binary :all: -r requirements-cpu.lock
 
 COPY LICENSE app.py ./
 COPY .streamlit .streamlit

@@ -25,14 +25,16 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from streamlit import config
 
-from pages.ui import gate, memory
+from pages.ui import ending, gate, memory
 from validation_core import settings
 
 memory.spare()
+ending.note_interrupt()
 gate.take_long_cookies()
 
 _PAUSE = 1.0  # seconds before workers import torch: a first visitor's page has priority
 
+_SCRIPTS = ("page", "lecture")  # which draw where they are imported
 _EVERYWHERE = "0.0.0.0"
 
 
@@ -79,7 +81,7 @@ def warm() -> None:
     log = logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context")
     log.disabled = True  # it warns at each fragment that no visitor is there
     for path in sorted(Path(__file__).parent.glob("pages/*/*.py")):
-        if path.stem != "page":  # a script, which draws where it is imported
+        if path.stem not in _SCRIPTS:
             importlib.import_module(f"pages.{path.parent.name}.{path.stem}")
     log.disabled = False
     del PIL  # Streamlit reads the page's icon with it
@@ -109,9 +111,13 @@ async def ready(request: Request) -> JSONResponse:
 
 check_settings()
 open_to_others()
+gate.admit_agents()
+below = config.get_option("server.baseUrlPath").strip("/")  # where a proxy knows it by a path
 app = st.App(
     "pages/main.py",
     lifespan=lifespan,
-    routes=[Route("/api/ready", ready)],
+    routes=[
+        Route(path, ready) for path in {"/api/ready", f"/{below}/api/ready".replace("//", "/")}
+    ],
     middleware=[Middleware(gate.Gate)],
 )

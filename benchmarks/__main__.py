@@ -35,6 +35,7 @@ GROUPS = {
     "crowd": "20 clients on the workbench",
     "crowd_hard": "40 clients on all pages; 30 while one uploads and five train",
     "lessons": "lessons in Chromium: redraws, frames, files; 30 clients on them",
+    "small_memory": "five visitors with large files in 4 GB, and in 1 GB (Linux, root)",
     "sessions": "what a server gives back when its visitors have gone",
     "crowd_playground": "30 clients on the home page, and the server's memory",
     "playground": "the home page in Chromium: first picture, sliders, another benchmark",

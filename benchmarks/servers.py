@@ -12,8 +12,10 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from benchmarks.cgroup import Group
 from benchmarks.lab import ROOT
 from tests.server import free_port, stop
 
@@ -45,6 +47,15 @@ def product(cache: Path, *options: str) -> Iterator[Server]:
 
 
 @contextmanager
+def within(cache: Path, group: Group) -> Iterator[Server]:
+    """The dashboard in a control group; its temporary files are in memory, as in a container."""
+    with TemporaryDirectory(dir="/dev/shm") as folder:
+        settings = {"TMPDIR": folder}
+        with _server(ROOT / "app.py", cache, "/api/ready", group=group, **settings) as server:
+            yield server
+
+
+@contextmanager
 def operated(cache: Path) -> Iterator[Server]:
     """The dashboard as it is run for others: nobody is its admin."""
     with _server(ROOT / "app.py", cache, "/api/ready", admin=secrets.token_hex()) as server:
@@ -61,7 +72,13 @@ def floor(cache: Path) -> Iterator[Server]:
 
 @contextmanager
 def _server(
-    script: Path, cache: Path, ready: str, options: Sequence[str] = (), admin: str = ""
+    script: Path,
+    cache: Path,
+    ready: str,
+    options: Sequence[str] = (),
+    admin: str = "",
+    group: Group | None = None,
+    **settings: str,
 ) -> Iterator[Server]:
     port = free_port()
     cache.mkdir(parents=True, exist_ok=True)
@@ -69,11 +86,14 @@ def _server(
     command += ["--server.port", str(port), *options]
     # As README starts it: what a shell or a test run sets of threads is none of its business.
     env = {name: value for name, value in os.environ.items() if name not in _SET_ELSEWHERE}
-    env |= {"NPTLAB_CACHE": str(cache), "NPTLAB_ADMIN": admin}
+    env |= {"NPTLAB_CACHE": str(cache), "NPTLAB_ADMIN": admin, **settings}
     log = cache / f"server-{port}.log"
     start = time.perf_counter()
     with log.open("wb") as out:
-        process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=out)
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=env, stdout=out, stderr=out,
+            preexec_fn=group.enter if group else None,
+        )  # fmt: skip
         try:
             _wait(process, f"http://localhost:{port}{ready}", log)
             yield Server(port, time.perf_counter() - start, process.pid)

@@ -171,6 +171,6 @@ def test_top_level_holds_what_it_should():
     documents |= {"CITATION.cff", "mkdocs.yml"}
     settings = {"requirements.txt", "pyproject.toml", ".gitignore", "Dockerfile", ".dockerignore"}
     settings |= {"MANIFEST.in"}
-    settings |= {"requirements.lock", "requirements-dev.lock"}
+    settings |= {"requirements.lock", "requirements-cpu.lock", "requirements-dev.lock"}
     assert top <= code | documents | settings | {".streamlit", ".ci"}
     assert code <= top

@@ -92,4 +92,35 @@ def test_it_runs_as_a_user_who_owns_the_volume_alone():
 def test_it_installs_what_the_lock_holds_and_checks_its_hashes():
     (install,) = [step for step in arguments("RUN") if "pip install" in step]
     assert "--require-hashes" in install
-    assert "-r requirements.lock" in install
+    assert "-r requirements-cpu.lock" in install
+
+
+def test_its_base_is_named_by_its_content():
+    (base,) = arguments("FROM")
+    assert re.fullmatch(r"python:3\.11-slim@sha256:[0-9a-f]{64}", base)
+
+
+def locked(name):
+    """The entries of a lock, by package: the line that names it and its hashes."""
+    text = (ROOT / name).read_text("utf-8")
+    entries = re.findall(r"^[a-z].*(?:\n    --hash=.*)*", text, re.MULTILINE)
+    return [(re.split(r"==| @ ", entry)[0], entry) for entry in entries]
+
+
+def test_it_holds_what_was_tested_but_for_a_graphics_card():
+    """2 GB at most: the libraries of NVIDIA alone are 3 GB."""
+    whole, cpu = locked("requirements.lock"), locked("requirements-cpu.lock")
+    left = [name for name, _ in whole if not re.match(r"nvidia-|cuda-|triton$", name)]
+    assert len(whole) - len(left) >= 15
+    assert [name for name, _ in cpu if name != "torch"] == [n for n in left if n != "torch"]
+    assert {entry for name, entry in cpu if name != "torch"} <= {entry for _, entry in whole}
+    (version,) = [re.search(r"==([0-9.]+)", e)[1] for name, e in whole if name == "torch"]
+    machines = {"x86_64", "aarch64"}
+    for name, entry in cpu:
+        if name == "torch":
+            assert f"torch-{version}%2Bcpu-cp311-" in entry
+            (machine,) = re.findall(r"platform_machine == '(\w+)'", entry)
+            assert f"_{machine}.whl" in entry
+            assert entry.count("--hash=sha256:") == 1
+            machines.remove(machine)
+    assert not machines

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -13,19 +14,23 @@ import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import pytest
 import websockets
+from starlette.requests import Request
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.NewSession_pb2 import Config
 
-from pages.ui import gate, quotas, visitor_registry, visitors
+from pages.ui import arriving, gate, quotas, visitor_registry, visitors
+from pages.ui.guesses import Guesses
+from pages.ui.visitor_key import visitor_key
 from tests.conftest import ROOT
 from tests.server import free_port, stop
 
-COOKIE = "nptlab=" + "a" * 32
-OTHER = "nptlab=" + "b" * 32
+MINE, HIS = visitors.signed("a" * 32), visitors.signed("b" * 32)
+COOKIE, OTHER = f"nptlab={MINE}", f"nptlab={HIS}"
 
 
 @dataclass
@@ -41,13 +46,14 @@ class Answers:
             await send({"type": "http.response.body", "body": b"ok"})
 
 
-def ask(path="/", method="GET", *, behind=None, kind="http", body=(b"",), **headers):
+def ask(path="/", method="GET", *, behind=None, kind="http", body=(b"",), client="", **headers):
     """Status and headers of one request through the gate; of a socket, what is sent."""
     behind = behind or Answers()
     given = {"host": "localhost:8501", **{k.replace("_", "-"): v for k, v in headers.items()}}
     scope = {
         "type": kind, "path": path, "scheme": "http", "method": method, "query_string": b"",
         "headers": [(k.encode(), v.encode("latin-1")) for k, v in given.items()],
+        "client": (client, 1),
     }  # fmt: skip
     if kind == "websocket":
         del scope["method"]
@@ -77,7 +83,7 @@ def _fresh(monkeypatch):
 
 @pytest.fixture
 def bounded(monkeypatch):
-    monkeypatch.setenv("NPTLAB_LIMITS", "pages=2/3 uploads=1/2")
+    monkeypatch.setenv("NPTLAB_LIMITS", "pages=2/4 uploads=1/2")
 
 
 def test_every_answer_carries_the_security_headers():
@@ -125,7 +131,13 @@ def test_another_site_opens_no_page_sends_no_file_and_is_never_named():
 
 
 @pytest.mark.parametrize(
-    "path", ["/_stcore/metrics", "/lab/_stcore/metrics", "/_stcore/agent/interact"]
+    "path",
+    [
+        "/_stcore/metrics",
+        "/lab/_stcore/metrics",
+        "/_stcore/agent/interact",
+        "/lab/_stcore/agent/mcp",
+    ],
 )
 def test_what_is_for_operators_is_closed(path):
     assert ask(path)[0] == 404
@@ -142,13 +154,13 @@ def test_a_browser_gets_one_cookie_that_no_script_reads():
     assert "set-cookie" not in ask()[1]  # a file of a page
     assert "set-cookie" in ask(accept="text/html", cookie="nptlab=<script>")[1]
     again = ask(accept="text/html")[1]["set-cookie"]
-    assert re.match(r"nptlab=[\w-]{32};", cookie)
+    assert re.match(r"nptlab=[\w-]{32}\.[\w-]{43};", cookie)
     assert again.split(";")[0] != cookie.split(";")[0]
 
 
 def test_a_file_goes_only_to_a_page_of_one_s_own():
     with visitor_registry.registry.lock:
-        visitor_registry.registry.owners["s"] = visitors.name_of("a" * 32)
+        visitor_registry.registry.owners["s"] = visitors.name_of(MINE)
     path = "/_stcore/upload_file/s/f"
     for method in ("PUT", "DELETE"):
         assert ask(path, method, cookie=OTHER, content_length="3")[0] == 403
@@ -160,7 +172,7 @@ def test_a_file_goes_only_to_a_page_of_one_s_own():
 
 @pytest.mark.usefixtures("bounded")
 def test_a_file_too_many_is_let_go_and_the_page_is_told_why(monkeypatch):
-    name = visitors.name_of("a" * 32)
+    name = visitors.name_of(MINE)
     visitor_registry.registry.owners.update(s=name, other="somebody")
     monkeypatch.setattr(quotas, "bytes_by_visitor", lambda: {name: 700_000, "somebody": 1_000_000})
     behind = Answers()
@@ -183,12 +195,104 @@ def test_a_file_too_many_is_let_go_and_the_page_is_told_why(monkeypatch):
     )
 
 
+class Reads(Answers):
+    """An application that takes the whole body, as Streamlit does."""
+
+    def __init__(self):
+        super().__init__()
+        self.taken = 0
+
+    async def __call__(self, scope, receive, send):
+        async for piece in Request(scope, receive).stream():
+            self.taken += len(piece)
+        await super().__call__(scope, receive, send)
+
+
+@pytest.mark.usefixtures("bounded")
+def test_only_bytes_that_have_come_are_counted(monkeypatch):
+    """Sixteen files that are announced and never sent leave all of the room to others."""
+    registry = visitor_registry.registry
+    registry.owners.update({f"s{i}": f"silent {i}" for i in range(16)}, mine="me")
+    for i in range(16):
+        assert quotas.fits(f"s{i}", 900_000)
+    assert registry.coming == {}
+    body, behind = (b"x" * 600_000, b"x" * 300_000), Reads()
+    path = "/_stcore/upload_file/s/f"
+    registry.owners["s"] = visitors.name_of(MINE)
+    status, *_ = ask(path, "PUT", cookie=COOKIE, content_length="900000", body=body, behind=behind)
+    assert (status, behind.taken, registry.coming) == (200, 900_000, {})
+    # It said less than it sends: let go in the middle, and the rest is not kept.
+    behind = Reads()
+    status, *_ = ask(path, "PUT", cookie=COOKIE, content_length="9", body=body * 2, behind=behind)
+    assert (status, behind.taken, registry.coming) == (204, 900_000, {})
+    assert "A visitor may have 1 MB of files" in registry.refused["s"]
+
+
+def test_a_silent_file_is_given_up_and_so_is_that_of_a_page_that_was_shut(monkeypatch):
+    async def never():
+        await asyncio.sleep(3600)
+
+    async def given_up(seconds):
+        clock = itertools.count(0.0, seconds)
+        file = arriving.ArrivingFile(never, "s", lambda: next(clock))
+        answer = await asyncio.wait_for(file(), 5)
+        return answer["type"], file.given_up
+
+    monkeypatch.setattr(arriving, "LOOK", 0.01)
+    assert asyncio.run(given_up(arriving.SILENCE / 3)) == ("http.disconnect", True)
+    monkeypatch.setattr(arriving.runtime, "exists", lambda: True)
+    shut = SimpleNamespace(is_active_session=lambda session: False)
+    monkeypatch.setattr(arriving.runtime, "get_instance", lambda: shut)
+    assert asyncio.run(given_up(0.0)) == ("http.disconnect", True)
+
+
+@pytest.mark.parametrize("host", ["a.example.org", "A.EXAMPLE.ORG:80", "a.example.org."])
+def test_a_star_stands_for_the_first_part_of_a_name(monkeypatch, host):
+    monkeypatch.setenv("NPTLAB_HOSTS", "*.example.org")
+    assert ask(host=host)[0] == 200
+    for other in ("example.org", "a.b.example.org", "aexample.org", "a.example.org.evil.com", "*"):
+        assert ask(host=other)[0] == 421, other
+
+
+def test_programs_drive_pages_only_with_the_token_of_whoever_runs_it(monkeypatch):
+    path = "/_stcore/agent/interact"
+    assert ask(path, "POST", authorization="Bearer ")[0] == 404
+    monkeypatch.setenv("NPTLAB_AGENTS", "open sesame, please".replace(" ", "-"))
+    monkeypatch.setattr(visitors, "guesses", Guesses())
+    status, headers, _ = ask(path, "POST", client="10.0.0.1")
+    assert (status, headers["www-authenticate"]) == (401, "Bearer")
+    right = "bearer open-sesame,-please"
+    assert ask(path, "POST", authorization=right)[0] == 200
+    assert ask(path, "POST", authorization=right, origin="https://evil.example")[0] == 403
+    for _ in range(4):
+        ask(path, "POST", authorization="Bearer wrong", client="10.0.0.1")
+    assert ask(path, "POST", authorization=right, client="10.0.0.1")[0] == 401
+    assert ask(path, "POST", authorization=right, client="10.0.0.2")[0] == 200
+
+
+def test_guesses_become_slow():
+    now = [0.0]
+    guesses = Guesses(lambda: now[0])
+    for _ in range(3):
+        assert guesses.refusal("a", "wrong", "secret").startswith("This is not the token")
+    waits = []
+    for _ in range(12):
+        assert "not the token" in guesses.refusal("a", "wrong", "secret")
+        refused = guesses.refusal("a", "secret", "secret")
+        waits.append(int(re.search(r"wait (\d+) s", refused)[1]))
+        now[0] += waits[-1]
+    assert waits == [2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900]
+    assert guesses.refusal("b", "secret", "secret") == ""
+    assert guesses.refusal("a", "secret", "secret") == ""
+    assert guesses.refusal("a", "", "") != ""  # none is set, so none is right
+
+
 @pytest.mark.usefixtures("bounded")
 def test_a_page_too_many_is_refused_in_words():
-    mine, his = visitors.name_of("a" * 32), visitors.name_of("b" * 32)
-    assert quotas.enter(mine)
-    assert quotas.enter(mine)
-    assert not quotas.enter(mine)
+    mine, his = visitors.name_of(MINE), visitors.name_of(HIS)
+    assert quotas.enter(mine, "10.0.0.1")
+    assert quotas.enter(mine, "10.0.0.2")
+    assert not quotas.enter(mine, "10.0.0.3")
     status, headers, text = ask(accept="text/html", cookie=COOKIE)
     assert (status, headers["retry-after"]) == (503, "20")
     assert b"A visitor may have 2 pages at a time; got 3." in text
@@ -196,14 +300,41 @@ def test_a_page_too_many_is_refused_in_words():
     sent, _ = ask(kind="websocket", cookie=COOKIE)
     assert sent == [{"type": "websocket.close", "code": 1013}]
     assert ask(accept="text/html", cookie=OTHER)[0] == 200
-    assert quotas.enter(his)
-    assert b"This server takes 3 pages" in ask(accept="text/html", cookie=OTHER)[2]
-    quotas.leave(mine)
-    assert ask(accept="text/html", cookie=OTHER)[0] == 200
+    assert quotas.enter(his, "10.0.0.1")
+    assert quotas.enter(his, "10.0.0.3")
+    assert b"This server takes 4 pages" in ask(accept="text/html")[2]
+    quotas.leave(mine, "10.0.0.1")
+    assert ask(accept="text/html")[0] == 200
+
+
+@pytest.mark.usefixtures("bounded")
+def test_one_address_takes_half_of_the_pages_whatever_cookies_it_shows():
+    """Without cookies, with fresh ones, from the addresses of one IPv6 network."""
+    networks = ("2001:db8::1", "2001:db8::2:3"), ("::ffff:10.0.0.9", "10.0.0.9")
+    for first, second in networks:
+        held = [("", visitors.address_of(first)), ("fresh", visitors.address_of(second))]
+        assert [quotas.enter(*each) for each in held] == [True, True]
+        status, _, text = ask(accept="text/html", client=second)
+        assert (status, b"Visitors of one address may have 2 pages" in text) == (503, True)
+        sent, _ = ask(kind="websocket", client=first)
+        assert sent == [{"type": "websocket.close", "code": 1013}]
+        assert ask(accept="text/html", client="2001:db8:1::1")[0] == 200
+        for each in held:
+            quotas.leave(*each)
+    assert visitor_registry.registry.addresses == {}
+
+
+def test_a_cookie_that_this_server_did_not_sign_is_none():
+    for value in ("a" * 32, MINE[:-1] + "_", "b" + MINE[1:], f"{MINE}x", MINE.replace(".", "")):
+        assert visitors.name_of(value) == ""
+        assert "set-cookie" in ask(accept="text/html", cookie=f"nptlab={value}")[1]
+    fresh = visitors.fresh_cookie()
+    assert visitors.name_of(fresh)
+    assert "set-cookie" not in ask(accept="text/html", cookie=f"nptlab={fresh}")[1]
 
 
 def test_another_browser_s_session_is_not_taken_up():
-    visitor_registry.registry.owners["theirs"] = visitors.name_of("b" * 32)
+    visitor_registry.registry.owners["theirs"] = visitors.name_of(HIS)
     protocols = "streamlit, token, theirs"
     for cookie, last in ((OTHER, "theirs"), (COOKIE, "token")):
         _, behind = ask(kind="websocket", cookie=cookie, sec_websocket_protocol=protocols)
@@ -277,6 +408,8 @@ def served(cache, address="127.0.0.1", **settings):
            "no_proxy": "", "NO_PROXY": ""}  # fmt: skip
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true",
                "--server.port", str(port)]  # fmt: skip
+    cache.mkdir(parents=True, exist_ok=True)
+    (cache / "visitor-key").write_bytes(visitor_key())  # cookies are signed here
     with (cache.parent / f"{port}.log").open("wb") as out:
         process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=out)
         try:
@@ -303,7 +436,7 @@ def _wait(port, address, process):
 def server(tmp_path_factory):
     folder = tmp_path_factory.mktemp("served")
     with served(
-        folder / "cache", NPTLAB_LIMITS="pages=2/4", NPTLAB_ADMIN="open sesame, please"
+        folder / "cache", NPTLAB_LIMITS="pages=2/8", NPTLAB_ADMIN="open sesame, please"
     ) as it:
         yield it
 
@@ -423,15 +556,15 @@ def test_cookies_of_other_applications_lose_no_visitor(odd, last):
     parts = [COOKIE, odd] if last else [odd, COOKIE]
     _, headers, _ = ask(accept="text/html", cookie="; ".join(parts))
     assert "set-cookie" not in headers
-    assert visitors.cookie(["; ".join(parts)]) == visitors.cookie(parts) == "a" * 32
+    assert visitors.cookie(["; ".join(parts)]) == visitors.cookie(parts) == MINE
     assert visitors.cookie([odd]) == ""
     assert "set-cookie" in ask(accept="text/html", cookie=odd)[1]
 
 
 def test_of_two_cookies_of_ours_the_first_that_is_sound_counts():
     """A browser sends that of the longer path first."""
-    assert visitors.cookie([f"{COOKIE}; {OTHER}"]) == visitors.cookie([COOKIE, OTHER]) == "a" * 32
-    assert visitors.cookie([f"nptlab=short; {OTHER}"]) == "b" * 32
+    assert visitors.cookie([f"{COOKIE}; {OTHER}"]) == visitors.cookie([COOKIE, OTHER]) == MINE
+    assert visitors.cookie([f"nptlab=short; {OTHER}"]) == HIS
 
 
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
@@ -451,6 +584,42 @@ def test_a_file_is_taken_and_a_visitor_known_again_whatever_cookies_there_are(se
 
     assert asyncio.run(visit()) == (403, 204, True)
     assert "Set-Cookie" not in str(server.get(Cookie=cookies)[1]).replace("_streamlit", "")
+
+
+def test_files_that_are_announced_and_never_come_end_with_their_page(server):
+    """Sixteen of them: others send theirs meanwhile, and no connection is left."""
+    cookies = _given(server)
+    token = cookies.rpartition("_streamlit_xsrf=")[2]
+    head = (
+        f"Host: localhost\r\nCookie: {cookies}\r\nX-Xsrftoken: {token}\r\n"
+        "Content-Type: multipart/form-data; boundary=edge\r\nContent-Length: 192000000\r\n\r\n"
+    )
+
+    async def announced(session):
+        lines = [socket.create_connection(("127.0.0.1", server.port), 30) for _ in range(16)]
+        for i, line in enumerate(lines):
+            line.sendall(f"PUT /_stcore/upload_file/{session}/{i} HTTP/1.1\r\n{head}".encode())
+        return lines
+
+    async def visit():
+        others = _given(server)
+        async with server.socket(Cookie=others) as other:
+            async with server.socket(Cookie=cookies) as line:
+                lines = await announced(await _first_run(line))
+                path = f"/_stcore/upload_file/{await _first_run(other)}/0"
+                own = others.rpartition("_streamlit_xsrf=")[2]
+                taken = await asyncio.to_thread(_put, server, path, others, own)
+            return taken, [await asyncio.to_thread(_all, line) for line in lines]
+
+    taken, answers = asyncio.run(visit())
+    assert taken == 204
+    assert {answer.split()[1] for answer in answers} == {b"408"}
+
+
+def _all(line):
+    """What comes until the server closes a connection."""
+    with line:
+        return b"".join(iter(lambda: line.recv(4096), b""))
 
 
 def _given(server):

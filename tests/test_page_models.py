@@ -121,6 +121,14 @@ def test_only_chosen_files_can_be_deleted(services):
     assert button(opened(), "Delete chosen (0)").disabled
 
 
+@pytest.mark.parametrize("text", ["1000", "0", "-5", "9" * 400, "9" * 5000, "much"])
+def test_whatever_the_file_of_the_bound_says_the_page_is_drawn(services, text):
+    (services.store.root / "limit").write_text(text)
+    value = opened().number_input(key="bound").value
+    assert value == (1000 / 2**30 if text == "1000" else 2.0)
+    (services.store.root / "limit").unlink()
+
+
 def test_the_bound_can_be_lowered(services):
     fill(services.store)
     page = opened().number_input(key="bound").set_value(0.5).run()
@@ -287,7 +295,7 @@ def test_a_visitor_sees_and_stops_only_what_is_his(held):
 def test_whoever_runs_the_server_says_so_by_a_token(held):
     job = held.engine.submit([SelfCheck(rounds=1)], "someone", "A check")
     page = opened().text_input(key="token").set_value("let me in").run()
-    assert "not the admin token" in page.error[0].value
+    assert "not the token of this server" in page.error[0].value
     page = page.text_input(key="token").set_value("open sesame, please").run()
     assert not page.error
     page = button(page, "Stop for everyone").click().run()

@@ -5,7 +5,7 @@ import io
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import visitor_registry
+from pages.ui import kept, own_story, recent, visitor_registry
 from pages.ui.services import services
 from tests import files
 from tests.conftest import ROOT
@@ -55,7 +55,7 @@ def delete(name, digest):
     assert not [button for button in at.button if button.label == "Delete"]
 
 
-def kept(digest):
+def is_kept(digest):
     return services().store.has("tables", digest)
 
 
@@ -64,12 +64,12 @@ def test_the_table_goes_with_the_last_who_has_it(digest):
         bring(name)
     visitor_registry.registry.tables.clear()  # both have closed their pages
     delete("a", digest)
-    assert kept(digest)
+    assert is_kept(digest)
     assert own("a") == []
     assert own("b") == ["table, 60 rows"]
     assert tasks.load_upload(services().store, digest).n == 60
     delete("b", digest)
-    assert not kept(digest)
+    assert not is_kept(digest)
     assert own("b") == []
 
 
@@ -78,16 +78,16 @@ def test_a_table_of_one_goes_at_once_and_his_others_stay(digest):
     bring("a", other)
     bring("a")
     opened("a", "models/page.py").button(key=f"delete-{digest}").click().run()
-    assert not kept(digest)
+    assert not is_kept(digest)
     assert own("a") == ["table, 60 rows"]
 
 
 def test_whoever_deletes_and_brings_it_again_has_it_again(digest):
     bring("a")
     delete("a", digest)
-    assert not kept(digest)
+    assert not is_kept(digest)
     bring("a")
-    assert kept(digest)
+    assert is_kept(digest)
     assert own("a") == ["table, 60 rows"]
 
 
@@ -96,7 +96,7 @@ def test_a_table_that_another_compares_at_the_moment_stays(digest):
     bring("a")
     comparing = bring("b", page="posteriors.py")
     delete("a", digest)
-    assert kept(digest)
+    assert is_kept(digest)
     assert own("b") == []
     assert not comparing.run().exception
 
@@ -105,4 +105,24 @@ def test_nobody_deletes_what_is_not_his(digest):
     bring("a")
     at = opened("b", "models/page.py")
     assert not [button for button in at.button if button.label == "Delete"]
-    assert kept(digest)
+    assert is_kept(digest)
+
+
+def test_lists_that_another_version_wrote_break_no_page(digest, monkeypatch):
+    """With fields that this one does not know, without some that it does, and of other kinds."""
+    bring("a")
+    load = kept.load
+    correction = {"name": "thin=5", "finding": "f", "code": "c", "done": "d", "since": 3}
+
+    def other(name):
+        values = dict(load(name))
+        entries = values.get("tables", [])
+        more = [{**entry, "new": [1], "corrected": [correction]} for entry in entries]
+        return {**values, "tables": [*more, {"digest": digest}, 5, None, "table"],
+                "scenes": [["models", "", "Mine", "more"], ["short"], 7]}  # fmt: skip
+
+    monkeypatch.setattr(recent.kept, "load", other)
+    monkeypatch.setattr(own_story.kept, "load", other)
+    assert own("a") == ["table, 60 rows"]
+    at = opened("a", "diagnose/page.py")
+    assert not at.exception

@@ -24,9 +24,10 @@ WRONG = {
     "NPTLAB_FALLBACK": ["yes", "serial"],
     "NPTLAB_DEVICE": ["gpu", "cuda:", "cpu,cuda"],
     "NPTLAB_PUBLIC": ["yes", "2"],
-    "NPTLAB_HOSTS": ["http://lab.example", "lab.example:80", "a/b"],
+    "NPTLAB_HOSTS": ["http://lab.example", "lab.example:80", "a/b", "*", "lab.*.org", "*.*.org"],
     "NPTLAB_EMBED": ["*", "https://*.org", "a.org", "https://a.org/x", "https://a;b"],
     "NPTLAB_ADMIN": ["12"],
+    "NPTLAB_AGENTS": ["1"],
     "NPTLAB_LIMITS": ["jobs=0/3", "jobs=4/3", "jobs=4", "cats=1/2", "jobs=-1/2", "jobs=1e3/2"],
 }
 RIGHT = {
@@ -39,9 +40,10 @@ RIGHT = {
     "NPTLAB_FALLBACK": ["local"],
     "NPTLAB_DEVICE": ["cpu", "cuda", "cuda:1", "mps"],
     "NPTLAB_PUBLIC": ["0", "1"],
-    "NPTLAB_HOSTS": ["lab.example, Other.example"],
+    "NPTLAB_HOSTS": ["lab.example, Other.example", "*.example.org"],
     "NPTLAB_EMBED": ["https://a.org, http://b.org:8080"],
     "NPTLAB_ADMIN": ["open sesame, please"],
+    "NPTLAB_AGENTS": ["open-sesame,-please"],
     "NPTLAB_LIMITS": ["jobs=4/40 pages=20/200", "tables=1/2"],
 }
 ROWS = table_rows("docs/operating.md", "Settings")

@@ -58,7 +58,7 @@ def test_all_lines_together_stay_in_the_band_of_a_correct_q():
     assert outside <= 9  # 3 are expected; more in 0.1%
 
 
-def test_figures_are_files():
+def test_figures_are_files(tmp_path):
     drawn = recovery_picture(table([1.0, 1.0, 1.0]), range(3), ["a", "<b>", "c"])
     written = figure_file(drawn, ".svg").decode()
     assert written.count("<svg") == 1 + 2 * 3

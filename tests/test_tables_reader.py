@@ -1,10 +1,14 @@
 """The child processes that read files: their memory, their turns, their end."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
 import tracemalloc
+from pathlib import Path
+
+import pytest
 
 from tests import files
 from tests.files import N, hdf5, npz, refusal, table
@@ -65,6 +69,24 @@ def test_this_process_imports_no_reader_written_in_c():
     )
     subprocess.run([sys.executable, "-c", code], input=hdf5(table()), check=True, timeout=120,
                    cwd=files.__file__.rpartition("/tests/")[0])  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="signals of POSIX, limits from /proc")
+def test_the_time_of_a_reader_is_the_processor_s(monkeypatch):
+    """Others may have the processor meanwhile: the clock may show three times as much."""
+    monkeypatch.setattr(guarded_file, "SECONDS", 1.0)
+    assert tables.read(npz(table())).n == N
+    child = guarded_file.reader_pool.idle[-1]
+    limit = Path(f"/proc/{child.process.pid}/limits").read_text().partition("Max cpu time")[2]
+    assert int(limit.split()[0]) < 60
+    os.kill(child.process.pid, signal.SIGSTOP)
+    later = threading.Timer(3.0, os.kill, (child.process.pid, signal.SIGCONT))
+    later.start()
+    assert tables.read(npz(table())).n == N
+    later.join()
+    os.kill(child.process.pid, signal.SIGXCPU)  # as the system does when its time is up
+    child.process.wait()
+    assert "at most 1 s of processor time; got one that takes longer" in child.why(10**9)
 
 
 def test_a_third_file_waits_for_its_turn_and_is_refused_after_a_while(monkeypatch):

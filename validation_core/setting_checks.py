@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
+
+from validation_core.limits import Limits, Share, memory_bytes
 
 _ADDRESS = re.compile(r"(?P<host>.+):(?P<port>[0-9]{1,5})")
 _DEVICE = re.compile(r"(cpu|cuda|mps)(:[0-9]{1,2})?")
@@ -16,26 +19,7 @@ _SHARE = re.compile(r"([a-z]+)=([0-9]{1,9})/([0-9]{1,9})")
 _IMAGES = (".npy", ".npz", ".h5", ".hdf5")
 _MOST_WORKERS = 256
 _TOKEN = 16  # characters
-
-
-class Share(NamedTuple):
-    """A quota for one visitor, and one for all together."""
-
-    own: int
-    all: int
-
-
-class Limits(NamedTuple):
-    """Quotas of a server's visitors."""
-
-    jobs: Share = Share(12, 120)
-    """Jobs under way."""
-    pages: Share = Share(30, 300)
-    """Pages open at once."""
-    uploads: Share = Share(600, 3000)
-    """MB of files that were sent and are still listed on a page."""
-    tables: Share = Share(1500, 6000)
-    """MB of tables in memory, read from such files."""
+_QUOTAS = ("jobs", "pages", "tables", "uploads")
 
 
 def hostname(host: str) -> str:
@@ -153,10 +137,11 @@ def check_device(text: str) -> str:
 def check_hosts(text: str) -> tuple[str, ...]:
     """Parse NPTLAB_HOSTS: host names that the server answers."""
     for name in _items(text):
-        if hostname(name) != name.lower():
+        if "*" in name.removeprefix("*.") or hostname(name) != name.lower():
             raise ValueError(
-                f"NPTLAB_HOSTS holds names such as lab.example.org, with commas between; got "
-                f"{name!r}. Leave out scheme, port and path."
+                f"NPTLAB_HOSTS holds names such as lab.example.org or *.example.org, with commas "
+                f"between; got {name!r}. Leave out scheme, port and path; a star stands for the "
+                f"first part alone."
             )
     return tuple(_items(text))
 
@@ -174,9 +159,18 @@ def check_embed(text: str) -> tuple[str, ...]:
 
 def check_admin(text: str) -> str:
     """Parse NPTLAB_ADMIN: the operator's token."""
+    return _token("NPTLAB_ADMIN", text)
+
+
+def check_agents(text: str) -> str:
+    """Parse NPTLAB_AGENTS: the token of programs that drive the pages."""
+    return _token("NPTLAB_AGENTS", text)
+
+
+def _token(name: str, text: str) -> str:
     if len(text) < _TOKEN:
         raise ValueError(
-            f"NPTLAB_ADMIN has at least {_TOKEN} characters, or it is guessed; got {len(text)}. "
+            f"{name} has at least {_TOKEN} characters, or it is guessed; got {len(text)}. "
             "Take those of `openssl rand -hex 16`."
         )
     return text
@@ -184,17 +178,16 @@ def check_admin(text: str) -> str:
 
 def check_limits(text: str) -> Limits:
     """Parse NPTLAB_LIMITS: quotas of visitors."""
-    known = Limits._fields
-    chosen: dict[str, Share] = {}
+    chosen: dict[str, Any] = {}
     for part in _items(text):
         match = _SHARE.fullmatch(part)
-        if match is None or match[1] not in known or not 0 < int(match[2]) <= int(match[3]):
+        if match is None or match[1] not in _QUOTAS or not 0 < int(match[2]) <= int(match[3]):
             raise ValueError(
                 f"NPTLAB_LIMITS says how much one visitor and all may have of "
-                f"{', '.join(sorted(known))}, such as jobs=4/40; got {part!r}. Correct it."
+                f"{', '.join(_QUOTAS)}, such as jobs=4/40; got {part!r}. Correct it."
             )
         chosen[match[1]] = Share(int(match[2]), int(match[3]))
-    return Limits()._replace(**chosen)
+    return replace(Limits.of(memory_bytes()), **chosen)
 
 
 def _items(text: str) -> Iterable[str]:

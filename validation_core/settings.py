@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from validation_core.limits import Limits, memory_bytes
 from validation_core.setting_checks import (
-    Limits,
     check_admin,
+    check_agents,
     check_cache,
     check_cifar10,
     check_device,
@@ -32,7 +33,6 @@ from validation_core.setting_checks import (
 )
 
 T = TypeVar("T")
-_MOST_WORKERS = 4  # unless asked for: each may hold a table and a training in memory
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,12 @@ class Setting(Generic[T]):
 def worker_count() -> int:
     """How much runs at once on this machine: NPTLAB_WORKERS, else one per core, at most four.
 
+    Fewer where there is little memory: each may hold a table and a training.
+
     Raises:
         ValueError: when NPTLAB_WORKERS is no number.
     """
-    return WORKERS.value() or min(_MOST_WORKERS, os.cpu_count() or 1)
+    return WORKERS.value() or min(LIMITS.usual.workers, os.cpu_count() or 1)
 
 
 def check(*, server: bool) -> None:
@@ -149,7 +151,12 @@ EMBED: Setting[tuple[str, ...]] = Setting(
     "NPTLAB_EMBED", "origins whose pages may frame it (`?embed`)", (), check_embed, True
 )
 ADMIN = Setting("NPTLAB_ADMIN", "the token of who runs it", "", check_admin, True)
-LIMITS = Setting("NPTLAB_LIMITS", "what visitors may take", Limits(), check_limits, True)
+AGENTS = Setting(
+    "NPTLAB_AGENTS", "the token of programs that drive the pages", "", check_agents, True
+)
+LIMITS = Setting(
+    "NPTLAB_LIMITS", "what visitors may take", Limits.of(memory_bytes()), check_limits, True
+)
 SETTINGS: tuple[Setting[Any], ...] = (
     CACHE,
     FILES,
@@ -164,5 +171,6 @@ SETTINGS: tuple[Setting[Any], ...] = (
     HOSTS,
     EMBED,
     ADMIN,
+    AGENTS,
     LIMITS,
 )

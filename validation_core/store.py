@@ -179,6 +179,7 @@ _READERS: Mapping[str, Callable[..., tuple[str, dict[str, NDArray[np.generic]]]]
 Kind = Literal["models", "results", "tables", "jobs", "notes"]
 T = TypeVar("T")
 LIMIT = 2 * 2**30
+_MOST_BYTES = 2**60
 SHIPPED = Path(__file__).parent / "data" / "gallery"
 """The gallery that comes with the package."""
 _SUFFIX: Mapping[Kind, str] = {
@@ -256,7 +257,7 @@ class Store:
         self.notices: list[str] = []
         self.gallery = gallery
         self._abouts: dict[Path, tuple[tuple[int, int], _About]] = {}
-        self.root = Path(root or _default_root()).expanduser().absolute()
+        self.root = Path(root or default_root()).expanduser().absolute()
         name = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16]
         self.memory = memory_folder() / name
         """Folder of files while the root cannot be written; it exists only then."""
@@ -755,11 +756,16 @@ def _positive(limit: int) -> int:
     """A bound on disk use.
 
     Raises:
-        ValueError: for one that is not positive, or no number.
+        ValueError: for one that is not positive, no number, or more than any disk has.
     """
     if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit <= 0:
         raise ValueError(
             f"The bound on disk use must be a positive number of bytes; got {limit!r}. Raise it."
+        )
+    if limit > _MOST_BYTES:
+        raise ValueError(
+            f"The bound on disk use is at most {_MOST_BYTES} bytes; got a number of "
+            f"{int(limit).bit_length()} bits. Lower it."
         )
     return int(limit)
 
@@ -775,7 +781,8 @@ def _unlink(path: Path) -> bool:
     return True
 
 
-def _default_root() -> Path:
+def default_root() -> Path:
+    """The folder of the usual store: NPTLAB_CACHE, else the user's cache folder."""
     try:
         return CACHE.value() or platformdirs.user_cache_path("nptlab").expanduser()
     except RuntimeError:  # a user without a home

@@ -11,6 +11,7 @@ from validation_core.settings import ADMIN
 from validation_core.store import StoreEntry
 
 _MIB, _GIB = 2**20, 2**30
+_LEAST = 0.1  # GiB
 
 store, engine = services()
 
@@ -38,7 +39,7 @@ def _check() -> None:
 def _say_token() -> None:
     """Check the entered token, which is never stored."""
     text = st.session_state.pop("token", "")
-    st.session_state["wrong-token"] = bool(text) and not visitors.become_admin(text)
+    st.session_state["wrong-token"] = visitors.become_admin(text) if text else ""
 
 
 def _log_in() -> None:
@@ -48,8 +49,8 @@ def _log_in() -> None:
     with st.popover("I run this server", icon=":material/key:", type="tertiary"):
         st.text_input("Admin token", type="password", key="token", on_change=_say_token)
         st.caption("The value of NPTLAB_ADMIN where the server was started.")
-    if st.session_state.get("wrong-token"):
-        st.error("This is not the admin token of this server.", icon=":material/error:")
+    if why := st.session_state.get("wrong-token"):
+        st.error(why, icon=":material/error:")
 
 
 def _on_disk(entries: list[StoreEntry]) -> None:
@@ -70,10 +71,11 @@ def _on_disk(entries: list[StoreEntry]) -> None:
         st.caption("Nothing is kept yet. What you train or compute on another page appears here.")
     if len(own) < len(entries) and st.toggle("Show what came with NPT Lab", key="shipped"):
         stored.table([entry for entry in entries if entry.shipped], key="shipped-files")
+    bound = store.limit / _GIB
     st.number_input(
         "Bound on disk use (GiB)",
-        min_value=0.1,
-        value=store.limit / _GIB,
+        min_value=min(_LEAST, bound),  # the folder's file may say less
+        value=bound,
         step=0.5,
         key="bound",
         on_change=_bound,

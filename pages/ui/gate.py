@@ -8,20 +8,22 @@ redirect. Headers that Streamlit would look up on the network are removed from o
 from __future__ import annotations
 
 import re
-import secrets
+import time
 from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
 from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
 from websockets import http11
 
 from pages.ui import quotas, visitors
+from pages.ui.arriving import SILENCE, ArrivingFile
 from validation_core.setting_checks import hostname
-from validation_core.settings import EMBED, HOSTS
+from validation_core.settings import AGENTS, EMBED, HOSTS
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -47,7 +49,9 @@ HEADERS = {
     ),
 }
 
-_CLOSED = re.compile(r"/_stcore/(metrics|agent/)")
+_CLOSED = re.compile(r"/_stcore/metrics")
+_AGENT = re.compile(r"/_stcore/agent/")
+_BEARER = re.compile(r"bearer +(\S+) *", re.IGNORECASE)
 _UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/[^/]+$")
 _EMBED = re.compile(r"(^|&)embed(=1?)?(?=&|$)", re.IGNORECASE)
 _COOKIES = 2**16  # bytes
@@ -65,6 +69,12 @@ def take_long_cookies() -> None:
     rejects more than 8 KB, and the page would never load.
     """
     http11.MAX_LINE_LENGTH = max(http11.MAX_LINE_LENGTH, _COOKIES)
+
+
+def admit_agents() -> None:
+    """Serve Streamlit's interface for programs where NPTLAB_AGENTS has a token for it."""
+    if AGENTS.value():
+        config.set_option("server.enableAgentApi", True)
 
 
 class Gate:
@@ -85,20 +95,20 @@ class Gate:
             await self._socket(scope, receive, send, headers, refused=refusal is not None)
             return
         token = visitors.cookie(headers.getlist("cookie"))
-        fresh = _fresh_token() if not token and _is_document(scope, headers) else ""
+        fresh = visitors.fresh_cookie() if not token and _is_document(scope, headers) else ""
         answer = refusal or _embedded(scope, headers) or self._no_room(scope, headers, token)
         with_headers = _adding(send, self._headers, fresh, secure=_is_secure(scope, headers))
         if answer is not None:
             await answer(scope, receive, with_headers)
         elif upload := _UPLOAD.search(scope["path"]):
-            await self._upload(scope, receive, with_headers, headers, upload[1], token)
+            await _upload(self.app, scope, receive, with_headers, headers, upload[1], token)
         else:
             await self.app(_own_origin(scope, headers), receive, with_headers)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """The reason for refusing a request, or None."""
         host = hostname(headers.get("host", ""))
-        if not (visitors.is_loopback(host) or _is_address(host) or host in self._names):
+        if not (visitors.is_loopback(host) or _is_address(host) or self._is_known(host)):
             return PlainTextResponse(
                 "A request must name a host that this server is known by. Whoever runs it allows "
                 "more names by NPTLAB_HOSTS.\n",
@@ -106,14 +116,22 @@ class Gate:
             )
         if _CLOSED.search(scope["path"]):
             return PlainTextResponse("This is not served here.\n", 404)
+        if _AGENT.search(scope["path"]) and (refusal := _no_agent(scope, headers)):
+            return refusal
         changes = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD", "OPTIONS")
         if changes and _is_foreign(headers):
             return PlainTextResponse("A request must come from this server's own pages.\n", 403)
         return None
 
+    def _is_known(self, host: str) -> bool:
+        """Whether a name is allowed, by itself or by `*.` and what follows its first part."""
+        return host in self._names or f"*.{host.partition('.')[2]}" in self._names
+
     def _no_room(self, scope: Scope, headers: Headers, token: str) -> Response | None:
         """The reply instead of a page when too many are open."""
-        why = _is_document(scope, headers) and quotas.full(visitors.name_of(token))
+        if not _is_document(scope, headers):
+            return None
+        why = quotas.full(visitors.name_of(token), _address(scope))
         return HTMLResponse(_FULL.format(why=why), 503, {"Retry-After": "20"}) if why else None
 
     async def _socket(
@@ -121,51 +139,83 @@ class Gate:
     ) -> None:
         """Accept a page's WebSocket, which may resume only sessions of the same browser."""
         name = visitors.name_of(visitors.cookie(headers.getlist("cookie")))
-        if refused or not quotas.enter(name):
+        address = _address(scope)
+        if refused or not quotas.enter(name, address):
             await receive()
             await send({"type": "websocket.close", "code": 1008 if refused else 1013})
             return
         try:
             await self.app(_own_session(scope, headers, name), receive, send)
         finally:
-            quotas.leave(name)
+            quotas.leave(name, address)
 
-    async def _upload(
-        self,
-        scope: Scope,
-        receive: Receive,
-        send: Send,
-        headers: Headers,
-        session: str,
-        token: str,
-    ) -> None:
-        """Accept an upload only from the browser of its session, and within the quota."""
-        if visitors.owner(session) not in ("", visitors.name_of(token)):
-            await PlainTextResponse("A file goes to a page of one's own.\n", 403)(
-                scope, receive, send
-            )
+
+async def _upload(
+    app: ASGIApp,
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    headers: Headers,
+    session: str,
+    token: str,
+) -> None:
+    """Accept an upload only from the browser of its session, and within the quota."""
+    answer = _no_upload(scope, headers, session, token)
+    if answer is not None:
+        await answer(scope, receive, send)
+        return
+    if scope["method"] != "PUT":
+        await app(scope, receive, send)
+        return
+    file = ArrivingFile(receive, session, time.monotonic)
+    try:
+        if quotas.fits(session, int(headers["content-length"])):
+            await app(scope, file, send)
             return
-        if scope["method"] != "PUT":
-            await self.app(scope, receive, send)
-            return
-        text = headers.get("content-length", "")
-        if not text.isdecimal():
-            await PlainTextResponse("A file must say its length.\n", 411)(scope, receive, send)
-            return
-        length = int(text)
-        if length > (config.get_option("server.maxUploadSize") + 1) * 2**20:
-            await PlainTextResponse("The file is too large.\n", 413)(scope, receive, send)
-            return
-        if not quotas.begin_upload(session, length):
-            # Discarded as if it had arrived: the page, which then runs, gives the reason.
-            while (await receive()).get("more_body"):
-                pass
-            await Response(status_code=204)(scope, receive, send)
-            return
-        try:
-            await self.app(scope, receive, send)
-        finally:
-            quotas.end_upload(session, length)
+        file.over = True
+    except ClientDisconnect:  # ours, or the browser's own
+        pass
+    finally:
+        file.end()
+    if file.over:
+        # Taken as if it had arrived: the page, which then runs, gives the reason.
+        await file.discard()
+    silent = PlainTextResponse(
+        f"A file must keep coming; got nothing for {SILENCE:.0f} s, or its page was shut.\n",
+        408,
+        {"Connection": "close"},
+    )
+    await (silent if file.given_up else Response(status_code=204))(scope, receive, send)
+
+
+def _no_upload(scope: Scope, headers: Headers, session: str, token: str) -> Response | None:
+    """The reason for refusing an upload before it is sent, or None."""
+    if visitors.owner(session) not in ("", visitors.name_of(token)):
+        return PlainTextResponse("A file goes to a page of one's own.\n", 403)
+    if scope["method"] != "PUT":
+        return None
+    text = headers.get("content-length", "")
+    if not text.isdecimal():
+        return PlainTextResponse("A file must say its length.\n", 411)
+    if int(text) > (config.get_option("server.maxUploadSize") + 1) * 2**20:
+        return PlainTextResponse("The file is too large.\n", 413)
+    return None
+
+
+def _no_agent(scope: Scope, headers: Headers) -> Response | None:
+    """The reason for refusing a program that would drive a page, or None."""
+    secret = AGENTS.value()
+    if not secret:
+        return PlainTextResponse("This is not served here.\n", 404)
+    match = _BEARER.fullmatch(headers.get("authorization", ""))
+    why = visitors.guesses.refusal(_address(scope), match[1] if match else "", secret)
+    return PlainTextResponse(f"{why}\n", 401, {"WWW-Authenticate": "Bearer"}) if why else None
+
+
+def _address(scope: Scope) -> str:
+    """The address of a visitor; behind a proxy of this machine, that which the proxy names."""
+    client = scope.get("client")
+    return visitors.address_of(client[0] if client else "")
 
 
 def _allowed_names() -> frozenset[str]:
@@ -249,10 +299,6 @@ def _is_document(scope: Scope, headers: Headers) -> bool:
 
 def _is_secure(scope: Scope, headers: Headers) -> bool:
     return scope["scheme"] == "https" or headers.get("x-forwarded-proto") == "https"
-
-
-def _fresh_token() -> str:
-    return secrets.token_urlsafe(24)
 
 
 def _adding(send: Send, own: Mapping[str, str], token: str, *, secure: bool) -> Send:

@@ -25,6 +25,7 @@ from validation_core.text import count_text, duration_text, list_text, rough_dur
 T = TypeVar("T")
 _POLLS = ((10.0, 0.3), (60.0, 1.0), (math.inf, 3.0))
 """Largest age of a job and interval between polls of it, in seconds."""
+_ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?=@)", re.IGNORECASE)
 _LATE = (1.5, 5.0)  # times and seconds more than promised from which on it takes longer
 _FETCH = 3.0  # seconds that a browser may take to fetch a prepared download
 
@@ -192,8 +193,12 @@ def notices() -> None:
 
 
 def plain(text: str) -> str:
-    """Text escaped for Streamlit's Markdown, such as names in a user's file."""
-    return re.sub(r"([\\`*_\[\]<>#|~$:&])", r"\\\1", " ".join(text.split()))
+    """Text escaped for Streamlit's Markdown, such as names in a user's file.
+
+    Addresses, which become links however they are escaped, are parted by a sign without width.
+    """
+    line = _ADDRESS.sub("\u2060", " ".join(text.split()))
+    return re.sub(r"([\\`*_\[\]<>#|~$:&])", r"\\\1", line)
 
 
 def running(drawn: Sequence[str]) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import streamlit as st
 
@@ -29,8 +28,12 @@ class Picture:
 
 def story_scenes() -> list[Scene]:
     """The scenes of this browser's story."""
-    scenes = cast("Sequence[Sequence[str]]", kept.load(_KEPT).get("scenes", ()))
-    return [Scene(*parts) for parts in scenes]
+    stored = kept.load(_KEPT).get("scenes")
+    return [
+        Scene(*map(str, parts[:3]))  # another version may keep more of each
+        for parts in (stored if isinstance(stored, list) else ())
+        if isinstance(parts, list) and len(parts) >= 3
+    ]
 
 
 def add(scene: Scene) -> None:

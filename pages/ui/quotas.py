@@ -11,7 +11,7 @@ from streamlit import runtime
 
 from pages.ui import visitor_registry
 from pages.ui.visitors import session_id, visitor
-from validation_core.setting_checks import Share
+from validation_core.limits import Share
 from validation_core.settings import LIMITS
 
 if TYPE_CHECKING:  # numpy reads its number of threads when imported, and app.py sets it first
@@ -20,40 +20,67 @@ if TYPE_CHECKING:  # numpy reads its number of threads when imported, and app.py
 _MB = 10**6
 
 
-def enter(name: str) -> bool:
-    """Count an opened page, unless over the quota; a counted one must `leave`."""
+def enter(name: str, address: str) -> bool:
+    """Count an opened page, unless over a quota; a counted one must `leave`.
+
+    Args:
+        name: of the visitor; empty without a cookie.
+        address: of the visitor, by `visitors.address_of`.
+    """
     known = visitor_registry.registry
     with known.lock:
-        if full(name):
+        if full(name, address):
             return False
         known.open[name] = known.open.get(name, 0) + 1
+        known.addresses[address] = known.addresses.get(address, 0) + 1
         return True
 
 
-def leave(name: str) -> None:
+def leave(name: str, address: str) -> None:
     """Count a closed page."""
     known = visitor_registry.registry
     with known.lock:
-        known.open[name] -= 1
-        if not known.open[name]:
-            del known.open[name]
+        _subtract(known.open, name, 1)
+        _subtract(known.addresses, address, 1)
 
 
-def full(name: str) -> str:
+def full(name: str, address: str) -> str:
     """The reason why a visitor may open no more pages; empty if allowed."""
+    known, limits = visitor_registry.registry, LIMITS.value()
+    advice = "Close some of them, or come back later."
+    with known.lock:
+        total = sum(known.open.values()) + 1
+        own = known.open.get(name, 0) + 1 if name else 0  # without cookies nobody is told apart
+        why = _over("pages", limits.pages, own, total, advice)
+        if not why and known.addresses.get(address, 0) >= limits.pages_of_address:
+            why = (
+                f"Visitors of one address may have {limits.pages_of_address:,} pages at a time; "
+                f"got one more. {advice}"
+            )
+        return why
+
+
+def fits(session: str, length: int) -> bool:
+    """Whether a file that is announced fits beside those that lie here; `refusal` has the reason.
+
+    Nothing is counted: what is announced may never come.
+    """
+    return _counts(session, length, keep=False)
+
+
+def arrive(session: str, length: int) -> bool:
+    """Count bytes that have come, unless over the quota; `refusal` has the reason."""
+    return _counts(session, length, keep=True)
+
+
+def arrived(session: str, length: int) -> None:
+    """Stop counting bytes as being sent: their file lies here, or was given up."""
     known = visitor_registry.registry
     with known.lock:
-        return _over(
-            "pages",
-            LIMITS.value().pages,
-            known.open.get(name, 0) + 1 if name else 0,  # without cookies nobody is told apart
-            sum(known.open.values()) + 1,
-            "Close some of them, or come back later.",
-        )
+        _subtract(known.coming, known.owners.get(session, ""), length)
 
 
-def begin_upload(session: str, length: int) -> bool:
-    """Count a file that is being sent, unless over the quota; `refusal` has the reason."""
+def _counts(session: str, length: int, *, keep: bool) -> bool:
     known = visitor_registry.registry
     with known.lock:
         name = known.owners.get(session, "")
@@ -69,21 +96,17 @@ def begin_upload(session: str, length: int) -> bool:
         )
         if why:
             known.refused[session] = why
-            return False
-        known.coming[name] = known.coming.get(name, 0) + length
-        return True
+        elif keep:
+            known.coming[name] = known.coming.get(name, 0) + length
+        return not why
 
 
-def end_upload(session: str, length: int) -> None:
-    """Stop counting a file as being sent."""
-    known = visitor_registry.registry
-    with known.lock:
-        name = known.owners.get(session, "")
-        left = known.coming.get(name, 0) - length
-        if left > 0:
-            known.coming[name] = left
-        else:
-            known.coming.pop(name, None)
+def _subtract(counts: dict[str, int], key: str, number: int) -> None:
+    left = counts.get(key, 0) - number
+    if left > 0:
+        counts[key] = left
+    else:
+        counts.pop(key, None)
 
 
 def refusal() -> str:

@@ -4,9 +4,9 @@ Tables are stored by their content alone; the list of a browser's tables is stor
 derived from its cookie, so that visitors see only their own.
 """
 
-from collections.abc import Sequence
-from dataclasses import asdict, replace
-from typing import Any, TypedDict, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from typing import Any, TypedDict
 
 import streamlit as st
 
@@ -16,6 +16,7 @@ from validation_core.diagnosis import tasks
 from validation_core.tables import Correction, Upload
 
 _KEPT = 8
+_CORRECTION = {field.name for field in fields(Correction)}
 _SPEC = "recent"
 _ADDRESS = "table"
 _OPEN = "recent-open"
@@ -58,8 +59,7 @@ def remember(label: str, upload: Upload) -> None:
 def listed() -> Sequence[RecentTable]:
     """This browser's tables that the store still has, newest first."""
     store = services().store
-    entries = cast("Sequence[RecentTable]", kept.load(_SPEC).get("tables", ()))
-    return [entry for entry in entries if store.has("tables", entry["digest"])]
+    return [entry for entry in _entries(kept.load(_SPEC)) if store.has("tables", entry["digest"])]
 
 
 def addressed() -> tuple[str, Upload] | None:
@@ -96,8 +96,8 @@ def again(entry: RecentTable) -> tuple[str, Upload] | None:
             x_names=tuple(entry["x_names"]),
             dropped=dict(entry["dropped"]),
             notes=tuple(entry["notes"]),
-            read_as=tuple(entry.get("read_as", ())),
-            corrected=tuple(Correction(**one) for one in entry.get("corrected", ())),
+            read_as=tuple(entry["read_as"]),
+            corrected=tuple(Correction(**one) for one in entry["corrected"]),
         )
     return entry["label"], known[digest]
 
@@ -128,6 +128,36 @@ def _list(tables: Sequence[RecentTable]) -> None:
     kept.save(_SPEC, "A browser's list of tables", {"tables": [*tables]})
 
 
+def _entries(kept_values: Mapping[str, object]) -> list[RecentTable]:
+    """The entries of a stored list; those that another version wrote in ways not known here go."""
+    entries = kept_values.get("tables")
+    known = map(_entry, entries if isinstance(entries, list) else ())
+    return [entry for entry in known if entry is not None]
+
+
+def _entry(stored: object) -> RecentTable | None:
+    """An entry as this version writes it, without fields that only another one knows."""
+    if not isinstance(stored, dict):
+        return None
+    try:
+        return {
+            "label": str(stored["label"]),
+            "digest": str(stored["digest"]),
+            "n": int(stored["n"]),
+            "names": [str(name) for name in stored["names"]],
+            "x_names": [str(name) for name in stored["x_names"]],
+            "dropped": {str(why): int(n) for why, n in dict(stored["dropped"]).items()},
+            "notes": [str(note) for note in stored["notes"]],
+            "read_as": [str(line) for line in stored.get("read_as", ())],
+            "corrected": [
+                asdict(Correction(**{name: one[name] for name in _CORRECTION & one.keys()}))
+                for one in stored.get("corrected", ())
+            ],
+        }
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
 def _without(tables: Sequence[RecentTable], digest: str) -> list[RecentTable]:
     return [entry for entry in tables if entry["digest"] != digest]
 
@@ -135,7 +165,7 @@ def _without(tables: Sequence[RecentTable], digest: str) -> list[RecentTable]:
 def _others_list(digest: str) -> bool:
     """Whether another browser has this table on its list."""
     lists = (
-        cast("Sequence[RecentTable]", entry.meta["tables"])
+        _entries(entry.meta)
         for entry in services().store.entries()
         if entry.spec == _SPEC and entry.key != kept.key(_SPEC)
     )

@@ -20,8 +20,10 @@ class VisitorRegistry:
     """Visitor by session."""
     open: dict[str, int] = field(default_factory=dict)
     """Pages by visitor."""
+    addresses: dict[str, int] = field(default_factory=dict)
+    """Pages by the address of their visitors."""
     coming: dict[str, int] = field(default_factory=dict)
-    """Bytes by visitor of files that are being sent."""
+    """Bytes by visitor that have arrived of files that are being sent."""
     refused: dict[str, str] = field(default_factory=dict)
     """Reason why a file was refused, by session."""
     tables: weakref.WeakKeyDictionary[Upload, str] = field(

@@ -1,30 +1,38 @@
 """Identify visitors, and the operator of this server.
 
-A visitor is a browser, known by a cookie of our own that no script can read; where it sends none
-(cookies off, tests) each session is a visitor of its own.
+A visitor is a browser, known by a cookie of our own that this server signed and no script can
+read; where it sends none (cookies off, tests) each session is a visitor of its own.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import re
+import secrets
 import uuid
 from collections.abc import Iterable
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 
 import streamlit as st
 from streamlit import config
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from pages.ui import visitor_registry
+from pages.ui.guesses import Guesses
+from pages.ui.visitor_key import visitor_key
 from validation_core.setting_checks import hostname
 from validation_core.settings import ADMIN, HOSTS, PUBLIC
 
 COOKIE = "nptlab"
-_TOKEN = re.compile(r"[A-Za-z0-9_-]{32,64}")
+_SIGNED = re.compile(r"([A-Za-z0-9_-]{32})\.[A-Za-z0-9_-]{43}")
 _KNOWN = 10_000  # most sessions whose visitor is kept, ended ones included
 _BLANK = " \t"
+_NEIGHBOURS = 64  # bits that the addresses of one IPv6 network share
+
+guesses = Guesses()
+"""Wrong tries of tokens."""
 
 
 def cookie(headers: Iterable[str]) -> str:
@@ -43,9 +51,36 @@ def cookie(headers: Iterable[str]) -> str:
     return ""
 
 
-def name_of(token: str) -> str:
-    """The visitor of a cookie: a name that does not reveal it; empty for invalid ones."""
-    return hashlib.sha256(token.encode()).hexdigest()[:16] if _TOKEN.fullmatch(token) else ""
+def name_of(cookie: str) -> str:
+    """The visitor of a cookie: a name that does not reveal it; empty for one not signed here."""
+    match = _SIGNED.fullmatch(cookie)
+    if match is None or not hmac.compare_digest(signed(match[1]), cookie):
+        return ""
+    return hashlib.sha256(match[1].encode()).hexdigest()[:16]
+
+
+def signed(token: str) -> str:
+    """A token of 32 characters with this server's signature, the value of a cookie."""
+    signature = hmac.digest(visitor_key(), token.encode(), "sha256")
+    return f"{token}.{base64.urlsafe_b64encode(signature).decode().rstrip('=')}"
+
+
+def fresh_cookie() -> str:
+    """The value of a cookie for a browser that has none."""
+    return signed(secrets.token_urlsafe(24))
+
+
+def address_of(host: str) -> str:
+    """The address that a visitor shares with others: of an IPv6 network the first half."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host
+    if not isinstance(address, IPv6Address):
+        return host
+    if address.ipv4_mapped:
+        return str(address.ipv4_mapped)
+    return str(IPv6Address(int(address) >> _NEIGHBOURS << _NEIGHBOURS))
 
 
 def visitor() -> str:
@@ -94,11 +129,15 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def become_admin(token: str) -> bool:
-    """Check the admin's token; if valid, this session is the admin's."""
-    right = hmac.compare_digest(token.encode(), ADMIN.value().encode()) and bool(token)
-    st.session_state["admin"] = right
-    return right
+def become_admin(token: str) -> str:
+    """Check the admin's token; if valid, this session is the admin's.
+
+    Returns:
+        The reason why it is not; empty if it is.
+    """
+    why = guesses.refusal(address_of(st.context.ip_address or ""), token, ADMIN.value())
+    st.session_state["admin"] = not why
+    return why
 
 
 def _is_local() -> bool:

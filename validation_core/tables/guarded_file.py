@@ -25,24 +25,26 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.settings import LIMITS
 from validation_core.tables import roles, source
 from validation_core.tables.chosen import Chosen
 from validation_core.tables.source import LIMIT, ArrayHeader, Order, read_into, size_text
 
 Kind = Literal["npz", "npy", "csv", "parquet", "hdf5", "json"]
 
-CHILDREN = 2
+CHILDREN = LIMITS.usual.readers
 """Files that are read at once, whoever sent them."""
 
 PATIENCE = 60.0
 """Seconds that a file waits for its turn."""
 
 SECONDS = 20.0
-"""Time in which a file must be read; longer only for files beyond `_LARGE` bytes."""
+"""Processor time in which a file must be read; more only for files beyond `_LARGE` bytes."""
 
-MEMORY = 1_500_000_000
+MEMORY = LIMITS.usual.reader_memory
 """Bytes that a child may hold; more only for arrays beyond the usual limit."""
 
+_WALL = 6.0  # seconds of the clock to one of the processor: others may have it meanwhile
 _LARGE = 200e6  # bytes that a browser may send
 _RATE = 4e6  # bytes read in a second by a slow machine
 _RESIDENT = 250e6  # bytes that a child may keep when a file is closed
@@ -91,7 +93,7 @@ class ReaderProcess:
         """Timer that ends it when it has been without work for long."""
         self.peak = 0
         """Bytes that it has held at most, as it said when it closed its last file."""
-        self._deadline = self._seconds = 0.0
+        self._deadline = self.seconds = 0.0
         self._late = False
         # A busy machine may take long to start it: that is not the file's fault.
         self._from.readline()
@@ -102,9 +104,13 @@ class ReaderProcess:
         return self.process.poll() is None
 
     def begin(self, nbytes: int) -> None:
-        """Start its time for a file of so many bytes."""
-        self._seconds = SECONDS + max(0.0, nbytes - _LARGE) / _RATE
-        self._deadline = time.monotonic() + self._seconds
+        """Start its time for a file of so many bytes.
+
+        The child is told its processor time, `seconds`, when it opens the file; where the system
+        does not count that, or the child waits without using any, the clock ends it.
+        """
+        self.seconds = SECONDS + max(0.0, nbytes - _LARGE) / _RATE
+        self._deadline = time.monotonic() + _WALL * self.seconds
         self._late = False
 
     def ask(self, request: Mapping[str, object]) -> dict[str, Any]:
@@ -159,13 +165,14 @@ class ReaderProcess:
         Args:
             memory: bytes that it was allowed.
         """
-        if self._late:
+        status = self.process.returncode
+        if self._late or status == -_OUT_OF_TIME:
             return (
-                f"A file must be read in at most {self._seconds:.3g} s; got one that takes "
-                f"longer. {source.SMALLER}"
+                f"A file must be read in at most {self.seconds:.3g} s of processor time; got one "
+                f"that takes longer. {source.SMALLER}"
             )
         # Nobody here ended it: the system did, or a library that got no memory.
-        status, words = self.process.returncode, self._said()
+        words = self._said()
         if any(word in words for word in _OUT_OF_MEMORY) or status == -_KILLED:
             return source.memory_refusal(memory)
         return (
@@ -200,6 +207,7 @@ class ReaderProcess:
 
 _OUT_OF_MEMORY = (b"bad_alloc", b"MemoryError", b"out of memory", b"Cannot allocate memory")
 _KILLED = getattr(signal, "SIGKILL", 9)
+_OUT_OF_TIME = getattr(signal, "SIGXCPU", 24)
 
 
 class ReaderPool:
@@ -328,6 +336,7 @@ class GuardedFile:
                     "stem": stem,
                     "limit": limit,
                     "memory": self._memory,
+                    "seconds": self._child.seconds,
                     "chosen": chosen or {},
                 }
             )

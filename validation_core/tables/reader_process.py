@@ -3,7 +3,8 @@
 Started as `python -m validation_core.tables.reader_process`; it ends when its standard input does.
 
     in:   {"open": path, "kind": ..., "stem": name, "limit": bytes, "memory": bytes,
-           "chosen": {role: array}}   {"load": name}   {"close": true}
+           "seconds": of processor time, "chosen": {role: array}}
+          {"load": name}   {"close": true}
     out:  {"ready": true}   {"headers": {name: [shape, dtype]}, "order": ..., "notes": [...]}
           {"shape": [...], "dtype": ..., "notes": [...]} and then the numbers
           {"resident": bytes, "peak": bytes}   {"refused": text}
@@ -18,6 +19,7 @@ import math
 import os
 import signal
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -87,7 +89,7 @@ def _main() -> None:
                 opened = None
                 if "open" in request:
                     memory, kind = request["memory"], request["kind"]
-                    _bound(memory)
+                    _bound(memory, request["seconds"])
                     opened = _Opened(request)
                 answer = opened.answer if opened is not None else _memory_use()
         except Exception as error:
@@ -202,11 +204,15 @@ def _die_in(seconds: int) -> None:
         signal.alarm(seconds)
 
 
-def _bound(memory: int) -> None:
-    """Bound the memory of this process to so many bytes, where the system can.
+def _bound(memory: int, seconds: float) -> None:
+    """Bound the memory and the further processor time of this process, where the system can.
 
     The bound is on memory that is written to, not on addresses: libraries reserve more of these
     than they use.
+
+    Args:
+        memory: bytes.
+        seconds: counted from now, in whole ones.
     """
     with suppress(ImportError, OSError, ValueError):
         import resource
@@ -214,6 +220,9 @@ def _bound(memory: int) -> None:
         _, most = resource.getrlimit(resource.RLIMIT_DATA)
         resource.setrlimit(resource.RLIMIT_DATA, (int(memory - _LIBRARIES), most))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        until = math.ceil(time.process_time() + seconds)
+        resource.setrlimit(resource.RLIMIT_CPU, (until, most))
 
 
 def _open_source(

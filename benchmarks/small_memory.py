@@ -1,0 +1,69 @@
+"""A server in a container of little memory: five visitors with large files, and 1 GB alone."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import rows as table
+from benchmarks.cgroup import Group, bounded
+from benchmarks.client import Visitor
+from benchmarks.lab import Lab
+from benchmarks.rows import Row
+from benchmarks.servers import Server, within
+from benchmarks.visiting import table_file
+
+VISITORS = 5
+_FILE = 192e6  # bytes; a page takes 200 MiB
+_SMALL = 20e6
+_DOCUMENTED = 4e9  # bytes; docs/operating.md
+_PATIENCE = 300.0  # seconds
+_FREE = 1e9  # bytes of a free host
+
+
+def rows(lab: Lab) -> Iterator[Row]:
+    """The peak of each, and whether every page still answers."""
+    for folder, memory, visitors, nbytes in (
+        ("documented", _DOCUMENTED, VISITORS, _FILE),
+        ("free", _FREE, VISITORS, _SMALL),
+    ):
+        file = table_file(lab.folder / f"{folder}.npz", 1000, 3, nbytes)
+        with bounded(memory) as group, within(lab.folder / folder, group) as server:
+            read = asyncio.run(_all_at_once(server, file, visitors))
+            words = f"{read} of {visitors} read, the others told why"
+            yield _row(group, memory, f"{visitors} visitors, {nbytes / 1e6:.0f} MB each: {words}")
+            asyncio.run(_diagnosed(server, lab.folder))
+            yield _row(group, memory, f"and then a usual table diagnosed in {memory / 1e9:.0f} GB")
+
+
+def _row(group: Group, memory: float, what: str) -> Row:
+    ended = f"{group.killed()} processes ended for want of it"
+    return table.at_most(what, "MB", ended, peak=(group.peak(), memory / 1e6))
+
+
+async def _all_at_once(server: Server, file: Path, visitors: int) -> int:
+    """How many of the files were read; every page runs without an error."""
+    pages = [Visitor(server, "diagnose") for _ in range(visitors)]
+    for page in pages:
+        await page.connect()
+        await page.open()
+    await asyncio.gather(*(page.upload("file", file) for page in pages))
+    await asyncio.sleep(1.0)
+    read = sum("table" in page.query for page in pages)
+    for page in pages:
+        await page.leave()
+    return read
+
+
+async def _diagnosed(server: Server, folder: Path) -> None:
+    """A page brings a table and stays until all that it waits for is there."""
+    async with Visitor(server, "diagnose") as page:
+        await page.open()
+        await page.upload("file", table_file(folder / "usual.npz", 300, 3, 3e6))
+        until = time.monotonic() + _PATIENCE
+        while page.waiting and time.monotonic() < until:
+            await page.look(2.0)
+        if page.waiting:
+            raise RuntimeError(f"The table was not diagnosed within {_PATIENCE:.0f} s.")
