@@ -55,11 +55,11 @@ class FolderTools:
     def __init__(self, folder: Path, store: Store | None = None) -> None:
         if not folder.is_dir():
             raise ValueError(f"Tools read the tables of a folder; got {folder}. Name a folder.")
-        self._folder, self._store = folder.resolve(), store
+        self.folder, self._store = folder.resolve(), store
 
     def list_tables(self) -> Listing:
         """List the files in the folder that may hold a table: theta, x, and draws of q."""
-        found = list_files(self._folder)
+        found = list_files(self.folder)
         empty = "" if found.files else "No table yet: how_to_save says how to make one."
         return Listing(files=list(found.files), note=found.cut or empty)
 
@@ -202,7 +202,7 @@ class FolderTools:
         Raises:
             ValueError: for a path that leads out of the folder, or a file that is no table.
         """
-        path = resolve_in_folder(self._folder, file)
+        path = resolve_in_folder(self.folder, file)
         try:
             yield read(path, corrections=list(corrections), arrays=arrays, order=order)
         except (ValueError, OSError, MemoryError) as error:
