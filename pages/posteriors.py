@@ -19,7 +19,6 @@ from validation_core.panels import record
 from validation_core.tables import Upload
 from validation_core.text import count_text, list_text
 
-_MOST = 12
 _METHOD = (
     "The **energy score** of a row is the mean distance of q's draws from its true value, "
     "less half of their mean distance from one another. Parameters are measured in standard "
@@ -311,8 +310,11 @@ seed = view.seed()
 tables = _chosen()
 if len(tables) == 1:
     st.info("One table was read; add another one of the same simulations to compare it with.")
-elif len(tables) > _MOST:
-    st.error(f"At most {_MOST} tables are compared at once; got {len(tables)}. Leave some out.")
+elif len(tables) > posteriors.MOST_ON_PAGE:
+    st.error(
+        f"At most {posteriors.MOST_ON_PAGE} tables are compared at once; got {len(tables)}. "
+        "Leave some out."
+    )
 elif tables:
     comparable = _comparable(tables)
     example = not (st.session_state.get("file") or address.asked("tables"))

@@ -13,6 +13,7 @@ import streamlit as st
 from pages.ui import address
 from pages.ui.services import services
 from validation_core.diagnosis import tasks
+from validation_core.diagnosis.questions.posteriors import address_entry
 from validation_core.tables import Upload
 
 Tables = list[tuple[str, Upload]]
@@ -23,7 +24,7 @@ _ENTRY = re.compile(r"([0-9a-f]{32,64})~(.{1,80})", re.DOTALL)
 
 def remember(tables: Sequence[tuple[str, Upload]]) -> None:
     """Put these tables into the address."""
-    address.say(_ADDRESS, [f"{upload.digest}~{label[:80]}" for label, upload in tables])
+    address.say(_ADDRESS, [address_entry(label, upload) for label, upload in tables])
     st.session_state[_HELD] = list(tables)  # the store reads a table in seconds
 
 

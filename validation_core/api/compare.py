@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -52,6 +53,8 @@ class ComparisonResult(Result):
     """Tables by distance from the true posterior; None where one has too few draws."""
     pvalues: tuple[float | None, ...] = ()
     """Of each table's own tests, adjusted for all tests of all tables; None without a test."""
+    uploads: tuple[Upload, ...] = ()
+    """The tables."""
 
     @property
     def title(self) -> str:
@@ -99,6 +102,29 @@ class ComparisonResult(Result):
             for measure in self.measures
             for i, label in enumerate(self.labels)
         ]
+
+    def link(self, server: str = "http://localhost:8501", store: Store | None = None) -> str:
+        """Keep the tables for the dashboard, and return the address of their comparison there.
+
+        Args:
+            server: address of a dashboard that reads the same store: on this machine, as
+                `nptlab app` opens it, or with the same NPTLAB_CACHE.
+            store: where that dashboard reads tables; by default the user's cache folder.
+
+        Raises:
+            ValueError: for more tables than the page compares.
+        """
+        if not 2 <= len(self.uploads) <= posteriors.MOST_ON_PAGE:
+            raise ValueError(
+                f"The page compares 2 to {posteriors.MOST_ON_PAGE} tables; got "
+                f"{len(self.uploads)}. Compare fewer."
+            )
+        store = store or Store.usual()
+        entries = []
+        for label, upload in zip(self.labels, self.uploads, strict=True):
+            tasks.save_upload(store, upload)
+            entries.append(("tables", posteriors.address_entry(label, upload)))
+        return f"{server.rstrip('/')}/compare-posteriors?{urlencode(entries)}"
 
     def to_json(self) -> str:
         """Every number as JSON, as the command line prints it."""
@@ -211,6 +237,7 @@ def compared(
         reference,
         posteriors.ranking(scores),
         posteriors.rejections(records),
+        tuple(uploads),
     )
 
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from inspect import signature
+from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
@@ -48,12 +49,16 @@ from validation_core.diagnosis.verdict import ENOUGH, NoClaims, Parameter, verdi
 from validation_core.drawing.drawn import Drawn
 from validation_core.engine import Task, WorkerPool
 from validation_core.engine.pool import helper_pool
+from validation_core.mending import Mended
 from validation_core.methods.base import Method
 from validation_core.relabelling.claims import Claims
 from validation_core.scores.trained_scores import Training
 from validation_core.store import Store
 from validation_core.tables import ProbabilitiesUpload, TableUpload, Upload
 from validation_core.tables.reading import File
+
+if TYPE_CHECKING:
+    import xarray
 
 _QUICK = 30_000  # numbers in the truths from which on a long question is asked only by name
 _SHARED = 64e6  # bytes of the largest table that is copied to a second process
@@ -147,6 +152,21 @@ class DiagnosisResult(Result):
     def verdict(self) -> str:
         """`problem found`, `no problem found` or `not enough data`: never that q is right."""
         return self.diagnosis.verdict
+
+    @property
+    def nats_lower_bound(self) -> float:
+        """Nats that q is wrong by at least, mean KL(p‖q) over x; 0 where that cannot be shown.
+
+        The low end of the interval of what weights on q's draws regain on rows that they did not
+        learn from, as `questions="mend"` asks: below KL(p‖q) in 97.5 of 100 tables or more, by a
+        normal interval.
+
+        Raises:
+            KeyError: where that was not asked, or cannot be of this table.
+        """
+        found = self["mend"].numbers
+        assert isinstance(found, Mended)
+        return found.bound or 0.0
 
     def outcome(self, shift: float = ENOUGH) -> Outcome:
         """The verdict as a gate: `passed`, `problem` or `too little power`.
@@ -301,8 +321,20 @@ class DiagnosisResult(Result):
 
         return card.image(self.card, self.path, suffix)
 
+    def to_datatree(self) -> xarray.DataTree:
+        """Ranks, verdict and p-values for ArviZ: groups `prior_sbc`, `verdict`, `pvalues`.
+
+        `npt.read` takes it back as a table of ranks.
+
+        Raises:
+            ValueError: for two samples, which have no x.
+        """
+        from validation_core.report.datatree import as_datatree
+
+        return as_datatree(self.diagnosis, self.diagnosis.upload)
+
     def datatree(self) -> bytes:
-        """Ranks for ArviZ: a netCDF file with the group `prior_sbc`.
+        """The same as a netCDF file.
 
         Raises:
             ValueError: for two samples, which have no x.

@@ -14,6 +14,8 @@
     nptlab divergence --html figures.html         Domke's three figures
     nptlab lessons --html folder                  each lesson as a file that needs no server
     nptlab lecture --html folder                  a lecture of five of them, notes and exercises
+    nptlab mcp folder                             tools for agents over its tables
+    nptlab skill --out .agents/skills             how an agent uses them
     nptlab methods                                with their options and papers
 
 Results go to standard output, progress to standard error. Exit codes: 0 ran; 1 a gate
@@ -55,6 +57,8 @@ COMMANDS = (
     ("lessons", "lessons:add_lessons", "each as an HTML file that needs no server"),
     ("lecture", "lessons:add_lecture", "45 minutes: five scenes, notes, exercises and solutions"),
     ("gallery", "gallery:add", "what the package ships, and how it is made"),
+    ("mcp", "agents:add_mcp", "a server of tools for agents over the tables of a folder"),
+    ("skill", "agents:add_skill", "SKILL.md: how an agent checks a posterior"),
     ("store", "listing:add_store", "what is kept on disk"),
 )
 

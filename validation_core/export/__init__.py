@@ -1,4 +1,4 @@
-"""Draws of your posterior, saved as a table that NPT Lab reads: sbi, BayesFlow, any sampler.
+"""Draws of your posterior, saved as a table that NPT Lab reads: sbi, BayesFlow, ltu-ili, swyft, any sampler.
 
 It stands alone: put it beside your script, in the environment of your model, as this folder or as
 the one file export.py that the page Diagnose offers. It needs NumPy, and Python 3.10 or later.
@@ -24,8 +24,10 @@ from collections.abc import Mapping
 from .any_sampler import ANY_EXAMPLE, from_callable
 from .bayesflow import BAYESFLOW_EXAMPLE, from_bayesflow
 from .draws_table import Table, save
+from .ltu_ili import LTU_ILI_EXAMPLE
 from .run import MAX_SECONDS, MEMORY_MB
 from .sbi import SBI_EXAMPLE, from_sbi
+from .swyft import SWYFT_EXAMPLE
 from .table_sizes import NEEDS, Need, Suggestion, needs, suggest, table_bytes
 from .targeted import AROUND_EXAMPLE, around
 from .weighted import (
@@ -59,6 +61,8 @@ __all__ = [
 SNIPPETS: Mapping[str, str] = {
     "sbi": SBI_EXAMPLE,
     "BayesFlow": BAYESFLOW_EXAMPLE,
+    "ltu-ili": LTU_ILI_EXAMPLE,
+    "swyft": SWYFT_EXAMPLE,
     "any sample(x, k)": ANY_EXAMPLE,
     "sbi NRE": RATIO_EXAMPLE,
     "sbi NLE": LIKELIHOOD_EXAMPLE,

@@ -100,7 +100,8 @@ def from_bayesflow(
     """Draw k times from a BayesFlow 2 approximator (or workflow) at each x.
 
     Args:
-        approximator: with `sample(num_samples=, conditions=)`, its adapter included.
+        approximator: a workflow, approximator (2.0) or estimator (2.1), its adapter included:
+            what has `sample(num_samples=, conditions=)`.
         theta: (N, D_j) arrays by variable, as your simulator names them; or one (N, D) array
             whose columns are the variables in the order in which `sample` returns them.
         x: (N, ...) arrays by variable: all conditions that `sample` needs, nothing else; or one
@@ -196,7 +197,7 @@ workflow.fit_online(epochs=10, batch_size=64, num_batches_per_epoch=50)
 # Fresh simulations: none of them was used to train.
 test = simulator.sample(500)
 theta = {"mass": test["mass"], "spin": test["spin"]}
-table = from_bayesflow(workflow.approximator, theta, {"x": test["x"]}, k=200)
+table = from_bayesflow(workflow, theta, {"x": test["x"]}, k=200)
 table.save("posterior.npz")
 """
 """A script that trains a BayesFlow workflow and saves a table, to copy."""

@@ -15,6 +15,8 @@ PARTS = (
     "run",
     "sbi",
     "bayesflow",
+    "ltu_ili",
+    "swyft",
     "any_sampler",
     "weighted",
     "targeted",

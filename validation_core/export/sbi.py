@@ -159,6 +159,7 @@ def from_sbi(
         memory_mb=memory_mb,
         max_seconds=max_seconds,
         say=printer(progress),
+        alone=not hasattr(posterior, "sample_batched"),  # several x at once would be mixed
     )
     if log_q and run.log_prob is None:
         run.say(f"log q is left out: {type(posterior).__name__} has no normalised density.")

@@ -1,4 +1,4 @@
-"""Ranks of a diagnosis as an ArviZ DataTree.
+"""A diagnosis as an ArviZ DataTree: ranks, verdict and p-values.
 
 Its group `prior_sbc` is the input of `plot_ecdf_pit`.
 
@@ -13,7 +13,7 @@ import io
 import re
 import unicodedata
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from validation_core.tables import RanksUpload, SamplesUpload, TableUpload, Uplo
 from validation_core.text import utf8_text
 from validation_core.types import Array
 
+if TYPE_CHECKING:
+    import xarray
+
 GROUP = "prior_sbc"
 _TAKEN = ("chain", "draw")  # names of dimensions cannot be variables of two dimensions
 _LONGEST = 80
@@ -33,13 +36,27 @@ _SEPARATE = 200  # parameters with a variable of their own
 
 
 def datatree(diagnosis: Diagnosis, upload: Upload) -> bytes:
-    """A netCDF-4 file with one group, `prior_sbc`.
+    """The tree of a diagnosis as a netCDF-4 file.
 
-    Its variables are the randomised ranks of the truths among q's draws, (rank + v (1 + ties)) /
-    (K + 1): uniform on [0, 1] if q is right. There is one for each parameter, with dimensions
-    chain (1) and draw (N), named after the parameter as far as netCDF allows; `long_name` is the
-    user's name. More than 200 parameters share one variable, theta, with a third dimension,
-    parameter. Where SBC ran these are the ranks that it tested. The attributes of the tree
+    Raises:
+        ValueError: for two plain samples, which have no ranks.
+    """
+    tree = as_datatree(diagnosis, upload)
+    buffer = io.BytesIO()
+    squeezed = {name: {"zlib": True, "complevel": 4} for name in tree[GROUP].data_vars}
+    tree.to_netcdf(buffer, engine="h5netcdf", encoding={f"/{GROUP}": squeezed})
+    return buffer.getvalue()
+
+
+def as_datatree(diagnosis: Diagnosis, upload: Upload) -> xarray.DataTree:
+    """The verdict, p-values and ranks of a diagnosis, in the groups of ArviZ.
+
+    `prior_sbc` holds the randomised ranks of the truths among q's draws, (rank + v (1 + ties)) /
+    (K + 1): uniform on [0, 1] if q is right. There is a variable for each parameter, with
+    dimensions chain (1) and draw (N), named after the parameter as far as netCDF allows;
+    `long_name` is the user's name. More than 200 parameters share one variable, theta, with a
+    third dimension, parameter. Where SBC ran these are the ranks that it tested. `verdict` holds
+    the verdict and its p-value, `pvalues` those of each test that ran. The attributes of the tree
     identify the table and hold the whole diagnosis as JSON.
 
     Raises:
@@ -59,9 +76,13 @@ def datatree(diagnosis: Diagnosis, upload: Upload) -> bytes:
     else:  # a file takes seconds for each hundred of variables
         arrays = {"theta": (("chain", "draw", "parameter"), u.T[None], {"long_name": "theta"})}
         places["parameter"] = safe
+    version = library_versions()["nptlab"]
     about = {
         "created_by": "NPT Lab",
-        "version": library_versions()["nptlab"],
+        "version": version,
+        "creation_library": "NPT Lab",
+        "creation_library_version": version,
+        "creation_library_language": "Python",
         "n": upload.n,
         "k": upload.k,
         "seed": diagnosis.seed,
@@ -70,13 +91,38 @@ def datatree(diagnosis: Diagnosis, upload: Upload) -> bytes:
         "verdict": diagnosis.verdict,
     }
     kind = "randomised ranks of true values among q's draws, divided by K + 1: PIT in [0, 1]"
-    group = xarray.Dataset(arrays, places, {**about, "values": kind})
+    ranks_about = {**about, "values": kind, "sample_dims": ["chain", "draw"]}
     root = xarray.Dataset(attrs={**about, "diagnosis": _attribute(dumps(diagnosis.to_json()))})
-    tree = xarray.DataTree.from_dict({"/": root, f"/{GROUP}": group})
-    buffer = io.BytesIO()
-    squeezed = {name: {"zlib": True, "complevel": 4} for name in arrays}
-    tree.to_netcdf(buffer, engine="h5netcdf", encoding={f"/{GROUP}": squeezed})
-    return buffer.getvalue()
+    return xarray.DataTree.from_dict(
+        {
+            "/": root,
+            f"/{GROUP}": xarray.Dataset(arrays, places, ranks_about),
+            "/verdict": xarray.Dataset(_verdict(diagnosis), attrs=about),
+            "/pvalues": xarray.Dataset(*_pvalues(diagnosis), about),
+        }
+    )
+
+
+def _verdict(diagnosis: Diagnosis) -> dict[str, Any]:
+    """The verdict in words, and its p-value: NaN without a test."""
+    pvalue = np.nan if diagnosis.pvalue is None else diagnosis.pvalue
+    return {
+        "verdict": diagnosis.verdict,
+        "sentence": _attribute(diagnosis.sentence),
+        "pvalue": pvalue,
+    }
+
+
+def _pvalues(diagnosis: Diagnosis) -> tuple[dict[str, Any], dict[str, Any]]:
+    """p-values and statistics over the tests that ran, and their labels."""
+    ran = [record for record in diagnosis.records if record.pvalue is not None]
+    columns = {
+        "pvalue": [record.pvalue for record in ran],
+        "pvalue_adjusted": [diagnosis.adjusted.get(record.label, np.nan) for record in ran],
+        "statistic": [record.statistic for record in ran],
+    }
+    variables = {name: ("test", np.array(column, float)) for name, column in columns.items()}
+    return variables, {"test": np.array([record.label for record in ran], object)}
 
 
 def pit_values(diagnosis: Diagnosis, upload: Upload) -> Array:

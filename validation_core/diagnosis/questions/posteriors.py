@@ -34,6 +34,8 @@ _BOOTSTRAPS = 1000
 NUMBERS_AT_ONCE = 2_000_000  # numbers of draws read at a time
 
 _FROM_UNIFORM = "distance from uniform (Kolmogorov) of"
+MOST_ON_PAGE = 12
+"""Tables that the page compares at once."""
 RANKED: Mapping[str, tuple[str, str]] = {
     "colt": ("CoLT's d~", f"{_FROM_UNIFORM} true values' ranks in CoLT's learned ball"),
     "within_x": ("distance within x", f"{_FROM_UNIFORM} true values' ranks by the classifier"),
@@ -135,6 +137,11 @@ class Ranking(NamedTuple):
     def farther(self) -> tuple[int, ...]:
         """Tables that are farther than the nearest, in order."""
         return tuple(i for i in self.order[1:] if self.behind[i].low > 0)
+
+
+def address_entry(label: str, upload: Upload) -> str:
+    """A table in the address of the page: its whole digest, which nobody can guess, and label."""
+    return f"{upload.digest}~{label[:80]}"
 
 
 def unlike(first: Upload, other: Upload) -> str | None:
