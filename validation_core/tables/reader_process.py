@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from validation_core.tables import (
     arviz,
     arviz_ranks,
+    bilby_result,
     column_table,
     csv_columns,
     hdf5_arrays,
@@ -245,6 +246,9 @@ def _open_source(
         return json_file.json_arrays(path, stem, limit, chosen)
     file = hdf5_file.Hdf5File(path, limit)
     groups = file.members()
+    if not chosen and (result := bilby_result.hdf5_result(file, groups, limit)) is not None:
+        file.close()
+        return result
     ranks = arviz_ranks.GROUP in groups and not roles.find_roles(groups).found
     is_tree = "posterior" in groups and not hdf5_file.is_dataset(groups["posterior"])
     if not chosen and ranks and not is_tree:

@@ -460,10 +460,11 @@ def _table(
     arrays = {**arrays, **_known({"x_o": columns.observed, "x_names": columns.names})}
     n, d = theta.shape
     q, saved_order = draws_array(real_numbers("theta_q", arrays["theta_q"]), n, d, order)
-    densities, density_warnings = read_densities(arrays, (n, q.shape[1]), saved_order)
-    given = weights.read_weights(arrays, (n, q.shape[1]), saved_order)
-    quantities, quantity_warnings = read_quantities(arrays, (n, q.shape[1]), saved_order)
     cut = draw_counts.cut_to_shortest(q)
+    sizes, kept = (n, q.shape[1]), cut.q.shape[1]
+    densities, density_warnings = read_densities(arrays, sizes, saved_order, kept)
+    given = weights.read_weights(arrays, sizes, saved_order)
+    quantities, quantity_warnings = read_quantities(arrays, sizes, saved_order, kept)
     q = cut.q
     # So that they are kept and left out with their rows.
     densities |= {**given.logs, **quantities}
@@ -497,7 +498,10 @@ def _table(
     ends = bounds.given_bounds(options.bounds, saved, names)
     if ends is not None:
         bounds.check_truths(theta, ends, names)
-    by_log = logarithms.chosen_columns(turned.data, names, options.logarithms)
+    observed = observed and (observed[0], angles.of_row(observed[1], turned.periods))
+    by_log = logarithms.chosen_columns(
+        turned.data, names, options.logarithms, observed and observed[1]
+    )
     densities = logarithms.densities_by_logarithm(densities, theta, q, by_log)
     outside = bounds.warnings(turned.data, ends, names)
     theta, q = (logarithms.by_logarithm(a, by_log) for a in (turned.data.theta, turned.data.q))
@@ -505,10 +509,7 @@ def _table(
     came = PosteriorTable(theta, turned.data.x, q)
     logs = {name: densities.pop(name) for name in given.logs if name in densities}
     equal = weights.weigh(came, logs, densities) if "log_w_draws" in logs else None
-    observed = observed and (
-        observed[0],
-        logarithms.by_logarithm(angles.of_row(observed[1], turned.periods), by_log),
-    )
+    observed = observed and (observed[0], logarithms.by_logarithm(observed[1], by_log))
     mark, told_mark = around.read_around(
         arrays, observed=observed is not None, weighted={*weights.WEIGHTS} <= {*logs}
     )
