@@ -51,6 +51,8 @@ class ComparisonResult(Result):
     """Tables by distance from the true posterior; None where one has too few draws."""
     pvalues: tuple[float | None, ...] = ()
     """Of each table's own tests, adjusted for all tests of all tables; None without a test."""
+    weights: str | None = None
+    """What is compared of weighted draws, where a table has them."""
 
     @property
     def title(self) -> str:
@@ -63,7 +65,8 @@ class ComparisonResult(Result):
         if self.ranking is not None:
             right = posteriors.right_text(self.ranking, self.labels, self.pvalues)
             first = (*posteriors.headline(self.ranking, self.labels), *filter(None, [right]))
-        return (*first, *posteriors.describe(self.measures, self.labels, self.reference))
+        told = posteriors.describe(self.measures, self.labels, self.reference)
+        return (*first, *filter(None, [self.weights]), *told)
 
     def figures(self) -> tuple[Drawn, ...]:
         """The lead of the nearest table, the differences, and each measure."""
@@ -209,6 +212,7 @@ def compared(
         reference,
         posteriors.ranking(scores),
         posteriors.rejections(records),
+        posteriors.weights_text(uploads, labels),
     )
 
 
