@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -88,6 +88,9 @@ class Claims:
     alpha: float
     quantities: tuple[str, ...] = ()
     """Names of a user's own quantities."""
+    events: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Of own quantities that are 0 or 1: how often each is 1, at the true values and at q's
+    draws."""
 
     @property
     def pvalue(self) -> float:
@@ -306,7 +309,11 @@ class Claims:
         """A claim about magnitudes or an own quantity with its numbers; None for any other."""
         claim, numbers = self.result.claims[at], self.result.numbers[at]
         if claim.family == "own":
-            return _ranks_of_own(quantity_name(self.quantities, claim.which[0]), numbers)
+            name = quantity_name(self.quantities, claim.which[0])
+            shares = self.events.get(name)
+            if shares is not None:
+                return _event(name, *shares, single=claim.kind == "width")
+            return _ranks_of_own(name, numbers)
         words = _bounds if claim.kind == "bounds" else _MAGNITUDES.get(claim.family)
         return None if words is None else words(parameter_name(names, claim.which[0]), numbers)
 
@@ -366,6 +373,11 @@ def _ranks_of_own(name: str, numbers: Array) -> str:
         f"{name}: the true value lies among the lowest or highest of q's draws {where}: its rank "
         f"spreads {spread:.2f} times as widely as it would if q were correct."
     )
+
+
+def _event(name: str, true: float, drawn: float, *, single: bool) -> str:
+    both = f"{name} holds for {true:.1%} of true values and {drawn:.1%} of q's draws"
+    return f"{both}; at single x q's share of it is wrong." if single else f"{both}."
 
 
 def _bounds(name: str, numbers: Array) -> str:
