@@ -298,16 +298,19 @@ def test_missing_weights_of_true_values_are_estimated_and_said():
 
 
 def test_weighted_posteriors_are_compared_by_their_weights(store):
-    """Prior draws weighted by the right likelihood tie with exact draws; a wrong one is farther."""
+    """Prior draws weighted by the right likelihood tie with exact ones; a wrong one is farther."""
     rng = np.random.default_rng(0)
     right = prior_draws(rng, n=1000)
-    wrong_w = log_normal(right["x"][:, None], right["theta_q"], 0.4)
+    wrong_w = {
+        "log_w": log_normal(right["x"], right["theta"], 0.4),
+        "log_w_draws": log_normal(right["x"][:, None], right["theta_q"], 0.4),
+    }
     exact = right["x"][:, None] / 2 + np.sqrt(0.5) * rng.normal(size=(1000, K, 1))
     tables_ = {
         "exact": {name: right[name] for name in ("theta", "x")} | {"theta_q": exact},
         "weighted": right,
-        "wrong": right | {"log_w_draws": wrong_w, "log_w": log_normal(right["x"], right["theta"], 0.4)},
-    }  # fmt: skip
+        "wrong": right | wrong_w,
+    }
     uploads = [Upload.of(arrays) for arrays in tables_.values()]
     assert posteriors.unlike(*uploads[:2]) is None
     studies = [study for upload in uploads for study in posteriors.studies(upload)]

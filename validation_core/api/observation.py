@@ -158,9 +158,7 @@ def observation(
     """
     upload = as_table(table).upload
     if not isinstance(upload, TableUpload) or not upload.dims[1]:
-        raise ValueError(
-            f"An observation is an x; got {upload.held}. Bring theta, x and theta_q."
-        )
+        raise ValueError(f"An observation is an x; got {upload.held}. Bring theta, x and theta_q.")
     ready = prepare(
         upload,
         x_o,

@@ -20,11 +20,7 @@ MOST_VALUES = 20
 
 
 def chosen_columns(
-    wanted: Sequence[str] | None,
-    saved: Array | None,
-    names: Sequence[str],
-    theta: Array,
-    q: Array,
+    wanted: Sequence[str] | None, saved: Array | None, names: Sequence[str], theta: Array, q: Array
 ) -> tuple[int, ...]:
     """Return the columns of the discrete parameters that a user names; none without any.
 

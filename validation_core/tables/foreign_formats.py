@@ -65,8 +65,8 @@ _SAFETENSORS = _Format(
 )
 _ZARR = _Format(
     "a zarr store, whose reader is not installed here",
-    "Install it: pip install 'zarr>=3'. Or save its arrays: numpy.savez('table.npz', **{name: array[:] for name, array in "
-    "zarr.open('FILE', mode='r').arrays()}); what xarray opens: "
+    "Install it: pip install 'zarr>=3'. Or save its arrays: numpy.savez('table.npz', **{name: "
+    "array[:] for name, array in zarr.open('FILE', mode='r').arrays()}); what xarray opens: "
     "xarray.open_zarr('FILE').to_netcdf('table.nc', engine='h5netcdf').",
 )
 _FITS = _Format(

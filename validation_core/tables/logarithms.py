@@ -52,9 +52,7 @@ def chosen_columns(
                 f"{name!r}. Name one."
             )
         j = list(names).index(name)
-        least = min(
-            column[..., j].min(initial=np.inf) for column in (data.theta, data.q, beside)
-        )
+        least = min(column[..., j].min(initial=np.inf) for column in (data.theta, data.q, beside))
         if not least > 0:
             raise ValueError(
                 f"A logarithm is of positive numbers; got {name} down to {least:.4g}. "
@@ -100,6 +98,11 @@ def densities_by_logarithm(
         slope = np.log(at[..., columns].astype(np.float64)) + np.log(np.log(10))
         out[name] = (values + slope.sum(-1)).astype(values.dtype)
     return out
+
+
+def saved_name(name: str) -> str:
+    """The name that a parameter has in the file, read by its logarithm or not."""
+    return name.removeprefix(_PREFIX)
 
 
 def labels(names: Sequence[str], columns: Sequence[int]) -> tuple[str, ...]:

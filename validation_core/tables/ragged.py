@@ -16,7 +16,6 @@ from validation_core.tables import roles
 from validation_core.tables.x_columns import Missing
 
 
-
 def may_differ_in_length(role: str) -> bool:
     """Whether rows of a role may be of different lengths: trials in x, draws, what is at them."""
     return role in ("x", "theta_q") or role.endswith("_draws")

@@ -548,7 +548,9 @@ def _table(
         *(equal.warnings if equal else ()),
         *told_mark,
     )
-    if (own_quantities(densities) or few) and shared_draws.shared_draw_groups(turned.data) is not None:
+    if (own_quantities(densities) or few) and shared_draws.shared_draw_groups(
+        turned.data
+    ) is not None:
         warnings += shared_draws_warnings(densities)
     numbers = {"0": theta, "1": x, "2": q, **densities}
     if equal:

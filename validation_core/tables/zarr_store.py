@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 _MARKS = (".zgroup", ".zarray", "zarr.json")
 """Files that tell a store."""
-_CODECS = frozenset(
-    ("bytes", "transpose", "blosc", "zstd", "gzip", "zlib", "lz4", "bz2", "lzma", "shuffle")
-    + ("crc32c", "crc32", "adler32", "sharding_indexed", "vlen-utf8")
-)
+_CODECS = frozenset({
+    "adler32", "blosc", "bytes", "bz2", "crc32", "crc32c", "gzip", "lz4", "lzma",
+    "sharding_indexed", "shuffle", "transpose", "vlen-utf8", "zlib", "zstd",
+})  # fmt: skip
 _CODED = ("codecs", "index_codecs", "filters", "compressor")  # where metadata name codecs
 _KEPT = ("_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned")
 _DEPTH, _MEMBERS, _CHUNKS = 3, 4096, 200_000
