@@ -13,6 +13,7 @@ import streamlit as st
 from validation_core.tables import TableUpload, Upload
 from validation_core.tables.logarithms import saved_name
 
+_ROW = 35  # pixels
 _NAME, _LOW, _HIGH = "Parameter", "Least", "Greatest"
 _PERIOD, _LOG, _DISCRETE = "Period", "Logarithm", "Discrete"
 _HELP = {
@@ -61,7 +62,7 @@ def form(stamp: str, upload: Upload) -> None:
             key=_key(stamp, "table"),
             hide_index=True,
             disabled=[_NAME],
-            height=min(38 * (len(frame) + 1), 300),
+            height=min(_ROW * (len(frame) + 1) + 3, 300),
             column_config={
                 **{
                     name: st.column_config.NumberColumn(help=_HELP[name])
@@ -76,11 +77,11 @@ def form(stamp: str, upload: Upload) -> None:
         thin = [one.removeprefix("thin=") for one in known.corrections if "=" in one]
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.number_input(
-                "Use every so many-th draw",
+                "Keep one of every so many draws",
                 min_value=1,
                 value=int(thin[0]) if thin else 1,
                 key=_key(stamp, "thin"),
-                width=220,
+                width=260,
                 help="Of a chain whose consecutive draws are correlated.",
             )
             st.checkbox(

@@ -86,6 +86,7 @@ with st.container(key=card.EXAMPLE if about else "own-table"):
         view.what_was_read(upload, about)
         if (stamp := files.stamp()) is not None:
             how_read.form(stamp, upload)
+        view.remarks(upload)
         if mistakes.offer(upload):
             _diagnose(upload, label, alpha, seed)
         else:  # no verdict of draws that are not those of the true values beside them

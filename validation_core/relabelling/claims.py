@@ -196,7 +196,12 @@ class Claims:
 
     def _lead(self, family: Family) -> int:
         """The clearest claim of a family, of those that are true by themselves if any is."""
-        at = self._named_of(family)
+        some = [at for at, claim in enumerate(self.result.claims) if claim.family == family]
+        at = max(
+            filter(self._may_be_listed, some),
+            key=lambda at: float(self.result.minus_log_p[at]),
+            default=None,
+        )
         if at is None:
             at = self.result.first(lambda claim: claim.family == family)
         assert at is not None, "a family has claims"
@@ -225,7 +230,7 @@ class Claims:
         rows = []
         for family, p in self.result.families.items():
             at = self._lead(family)
-            named = bool(self.named[at] <= self.level)
+            named = self._may_be_listed(at)
             text = self._text(at, names, x_names)
             rows.append(
                 {
@@ -241,6 +246,22 @@ class Claims:
                 }
             )
         return rows
+
+    def _may_be_listed(self, at: int) -> bool:
+        """Whether a claim is true by itself, and no clearer one over x explains it.
+
+        A bias in part of x spreads the ranks as a wrong width does; a width's own null removes a
+        bias that is alike at every x alone.
+        """
+        if self.named[at] > self.level:
+            return False
+        claim, clear = self.result.claims[at], self.result.minus_log_p
+        if claim.family != "widths":
+            return True
+        place = self._clearest_named(
+            lambda one: (one.family, one.kind, one.which) == ("over_x", "mean", claim.which)
+        )
+        return place is None or bool(clear[place] < clear[at])
 
     def clearest_of(self, *families: Family) -> _ClearestClaim | None:
         """The clearest claim of some families over all x; None where none may be made."""
