@@ -103,6 +103,8 @@ def _compare(tables: Tables, seed: int, *, example: bool) -> None:
             lambda: _known(uploads, labels, seed) == known,
         )
     _nearest(scores, labels, right, working=working)
+    if (weights := posteriors.weights_text(uploads, labels)) is not None:
+        st.caption(plain(weights))
     if not working and not example:
         _share(tables, scores, seed)
     _details(tables, scores, seed)
@@ -144,6 +146,7 @@ def _share(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> Non
             uploads[0].names,
             ranking=posteriors.ranking(scores),
             pvalues=posteriors.rejections(store_records),
+            weights=posteriors.weights_text(uploads, labels),
         ).document()
 
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -34,6 +34,38 @@ def test_what_xarray_writes_is_read(tmp_path):
     assert tables.read(path).digest == upload.digest
 
 
+def test_log_densities_and_own_quantities_of_a_tree_count():
+    rng = np.random.default_rng(0)
+    arrays = table(d=1)
+    beside = {name: rng.normal(size=(N, K + 1)) for name in ("lp", "quantity_energy")}
+    each = rng.normal(size=(N, K + 1, M))
+    draws, true = ("sim", "draw"), ("sim",)
+    stats = {name: (draws, values[:, 1:]) for name, values in beside.items()}
+    groups = {
+        "posterior": {"mu": (draws, arrays["theta_q"][..., 0])},
+        "truth": {"mu": (true, arrays["theta"][:, 0])},
+        "observed_data": {"y": (("sim", "place"), arrays["x"])},
+        "sample_stats": stats | {"energy": (draws, np.zeros((N, K)))},
+        "sample_stats_prior": {name: (true, values[:, 0]) for name, values in beside.items()},
+        "log_likelihood": {"y": ((*draws, "place"), each[:, 1:])},
+        "log_likelihood_prior": {"y": ((*true, "place"), each[:, 0])},
+    }  # fmt: skip
+    upload = tables.read(netcdf(groups))
+    wanted = {
+        "log p(theta, x)": beside["lp"], "log p(x | theta)": each.sum(-1),
+        "energy": beside["quantity_energy"],
+    }  # fmt: skip
+    assert list(upload.own_quantities) == list(wanted)
+    assert upload.names == ("mu",)
+    for name, (truth, at_draws) in upload.own_quantities.items():
+        np.testing.assert_allclose(truth, wanted[name][:, 0], rtol=1e-5)
+        np.testing.assert_allclose(at_draws, wanted[name][:, 1:], rtol=1e-5)
+    del groups["sample_stats_prior"]
+    alone = tables.read(netcdf(groups))
+    assert list(alone.own_quantities) == ["log p(x | theta)"]
+    assert any("lp" in note and "true values too" in note for note in alone.notes)
+
+
 POSTERIOR = {"mu": (("sim", "draw"), np.zeros((N, K)))}
 TRUTH = {"mu": (("sim",), np.zeros(N))}
 DATA = {"y": (("sim", "place"), np.zeros((N, M)))}

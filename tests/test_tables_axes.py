@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import validation_core as npt
-from tests.files import K, N, hdf5, npz, table
+from tests.files import K, N, hdf5, npz, refusal, table
 from validation_core import cli, tables
 from validation_core.tables import AmbiguousOrder
 
@@ -45,6 +45,25 @@ def test_a_file_that_tells_its_program_is_turned_and_it_is_said(mark, m):
     assert f"theta_q is read as ({N}, {K}, 2): its program stores axes in reverse order." in (
         upload.notes
     )
+
+
+def test_names_in_a_cell_array_of_matlab_are_read():
+    file = io.BytesIO()
+    with h5py.File(file, "w") as opened:
+        for name, array in reversed_axes(table()).items():
+            opened.create_dataset(name, data=array).attrs["MATLAB_class"] = np.bytes_("single")
+        cells = opened.create_dataset("theta_names", (2, 1), dtype=h5py.ref_dtype)
+        for i, name in enumerate(("mass α", "")):
+            codes = np.frombuffer(name.encode("utf-16-le"), np.uint16)
+            at = opened.create_dataset(f"#refs#/{i}", data=codes.reshape(-1, 1))
+            cells[i, 0] = at.ref
+        cells.attrs["MATLAB_class"] = np.bytes_("cell")
+    upload = tables.read(file.getvalue())
+    assert upload.names == ("mass α", "theta_2")
+    with h5py.File(file, "r+") as opened:
+        del opened["theta"]
+        opened["theta"] = opened["theta_names"]
+    assert "theta = cell2mat(theta)" in refusal(file.getvalue())
 
 
 def test_shapes_that_fit_only_in_reverse_are_turned_and_it_is_said():

@@ -2,6 +2,7 @@
 
 import json
 
+import h5py
 import numpy as np
 import pytest
 
@@ -89,6 +90,56 @@ def test_results_of_bilby_are_the_rows_of_one_table(tmp_path):
     np.testing.assert_allclose(found.arrays()["theta_q"], table()["theta_q"][:, :-1])
     assert "Files hold one simulation each: 60 rows." in found.notes
     assert tables.read(text(result(0))).n == 1
+
+
+def test_results_of_bilby_in_hdf5_are_read_as_those_in_json(tmp_path):
+    for i in range(3):
+        content = result(i, K - (i == 2))
+        frame = content["posterior"].pop("content")
+        with h5py.File(tmp_path / f"event_{i}_result.hdf5", "w") as file:
+            file["search_parameter_keys"] = [b"mass", b"spin"]  # texts of no fixed length
+            for group, values in (("posterior", frame), ("injection_parameters", {
+                **content["injection_parameters"], "name": b"a"})):  # fmt: skip
+                for name, value in values.items():
+                    file[f"{group}/{name}"] = value
+        (tmp_path / f"json_{i}.json").write_bytes(text(result(i, K - (i == 2))))
+    found, wanted = (npt.read(sorted(tmp_path.glob(of))) for of in ("*.hdf5", "*.json"))
+    assert found.upload.digest == wanted.upload.digest
+    assert (found.names, found.notes) == (wanted.names, wanted.notes)
+
+
+def ragged(arrays, few):
+    """Lists whose rows are as long as few says, of x and of all that is at the draws."""
+    cut = {name: lists({name: array})[name] for name, array in arrays.items()}
+    for name, k in few.items():
+        cut[name] = [row[: k + i % 3] for i, row in enumerate(cut[name])]
+    return cut
+
+
+@pytest.mark.parametrize("at", [text, lambda value: value], ids=["file", "memory"])
+def test_rows_of_different_lengths_are_padded_and_what_is_at_draws_goes_with_them(at):
+    rng = np.random.default_rng(0)
+    beside = {
+        "quantity_own": rng.normal(size=N), "quantity_own_draws": rng.normal(size=(N, K)),
+        "log_likelihood": rng.normal(size=N), "log_likelihood_draws": rng.normal(size=(N, K)),
+    }  # fmt: skip
+    few = dict.fromkeys(("theta_q", "quantity_own_draws", "log_likelihood_draws"), K - 2)
+    found = npt.read(as_file(at(ragged(table(**beside), few))))
+    assert (found.n, found.k) == (N, K - 2)
+    assert list(found.upload.own_quantities) == ["log p(x | theta)", "own"]
+    assert all(quantity.complete for quantity in found.upload.own_quantities.values())
+    assert any("cut to the first 10" in note for note in found.notes)
+    trials = npt.read(as_file(at(ragged(table(), {"x": 1}))))
+    assert (trials.n, trials.upload.dims) == (N, (2, 4))
+
+
+def as_file(value):
+    return value if isinstance(value, dict | bytes) else text(value)
+
+
+def test_a_ragged_list_that_would_fill_the_memory_is_refused():
+    wide = {**lists(table()), "x": [[0]] * 4000 + [[0] * 400_000]}
+    assert "memory" in refusal(text(wide), limit=10**8)
 
 
 def test_a_result_without_true_values_says_how_to_add_them():

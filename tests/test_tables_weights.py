@@ -297,9 +297,31 @@ def test_missing_weights_of_true_values_are_estimated_and_said():
         Upload.of(given | {"log_w_draws": noisy})
 
 
-def test_weighted_posteriors_are_not_compared_by_scores():
-    upload = Upload.of(prior_draws(np.random.default_rng(0)))
-    assert "weighted draws" in posteriors.unlike(upload, upload)
+def test_weighted_posteriors_are_compared_by_their_weights(store):
+    """Prior draws weighted by the right likelihood tie with exact ones; a wrong one is farther."""
+    rng = np.random.default_rng(0)
+    right = prior_draws(rng, n=1000)
+    wrong_w = {
+        "log_w": log_normal(right["x"], right["theta"], 0.4),
+        "log_w_draws": log_normal(right["x"][:, None], right["theta_q"], 0.4),
+    }
+    exact = right["x"][:, None] / 2 + np.sqrt(0.5) * rng.normal(size=(1000, K, 1))
+    tables_ = {
+        "exact": {name: right[name] for name in ("theta", "x")} | {"theta_q": exact},
+        "weighted": right,
+        "wrong": right | wrong_w,
+    }
+    uploads = [Upload.of(arrays) for arrays in tables_.values()]
+    assert posteriors.unlike(*uploads[:2]) is None
+    studies = [study for upload in uploads for study in posteriors.studies(upload)]
+    scores = [study.answer(u, store, print) for study, u in zip(studies, uploads, strict=True)]
+    ranked = posteriors.ranking(scores)
+    assert 2 in ranked.farther
+    assert {*ranked.order[:2]} == {0, 1}
+    assert len(ranked.tied) == 1
+    told = posteriors.weights_text(uploads, list(tables_))
+    assert "weighted (23 effective) and wrong" in told
+    assert [one.name for one in posteriors.measures(uploads, [[]] * 3, scores)] == ["energy"]
 
 
 def test_no_weighted_draw_is_moved_to_see_what_could_be_missed():

@@ -7,6 +7,8 @@ from typing import NamedTuple, Self
 
 import streamlit as st
 
+from pages.diagnose import how_read
+from pages.diagnose.how_read import ReadAs
 from pages.ui import folder, quotas
 from pages.ui.jobs import plain, undisturbed
 from validation_core import AmbiguousOrder, UnknownMaxRank, export
@@ -14,6 +16,7 @@ from validation_core.export.one_file import one_file
 from validation_core.tables import (
     Missing,
     Order,
+    Reading,
     UnknownArrays,
     Upload,
     guess_roles,
@@ -61,6 +64,8 @@ _FORMAT = (
     "draws each are a good start, 1,000 with 200 a good table. Nothing is ever unpickled."
 )
 _MEGABYTES = 200
+_STAMP = "file-stamp"
+"""In the session: the stamp of the files that the one table was read from; None without."""
 _ROLES = {
     "theta": "theta: true parameters (N, D)",
     "x": "x: data of each (N, …)",
@@ -130,6 +135,16 @@ def uploaded(removed: Callable[[], None] | None = None) -> Tables:
     return _read([(file.name, file) for file in sent], "+".join(file.file_id for file in sent))
 
 
+def stamp() -> str | None:
+    """The stamp of the files of which the one table of this run was read; None without any."""
+    return st.session_state.get(_STAMP)
+
+
+def no_file() -> None:
+    """Say that the table of this run is from no file."""
+    st.session_state[_STAMP] = None
+
+
 def _snippets() -> None:
     st.markdown(
         "Put this file beside your own code: it needs NumPy alone, samples in batches, and saves "
@@ -175,6 +190,7 @@ class FileAnswers(NamedTuple):
     arrays: Mapping[str, Sequence[str]] = {}
     missing: Missing | None = None
     max_rank: int | None = None
+    read_as: ReadAs = ReadAs()
 
     @classmethod
     def of(cls, stamp: str) -> Self:
@@ -185,6 +201,21 @@ class FileAnswers(NamedTuple):
             state.get(f"arrays-{stamp}", {}),
             state.get(f"missing-{stamp}"),
             state.get(f"most-{stamp}"),
+            how_read.said(stamp),
+        )
+
+    def options(self) -> Reading:
+        """They as options of reading."""
+        return Reading(
+            order=self.order,
+            arrays=self.arrays,
+            missing=self.missing,
+            max_rank=self.max_rank,
+            circular=self.read_as.circular,
+            logarithms=self.read_as.logarithms,
+            bounds=self.read_as.bounds,
+            discrete=self.read_as.discrete,
+            corrections=self.read_as.corrections,
         )
 
 
@@ -193,7 +224,7 @@ def _read(sent: Sequence[tuple[str, File]], stamp: str) -> Tables:
     where only a user knows."""
     known: dict[Hashable, _Reading] = st.session_state.setdefault("uploads", {})
     said = FileAnswers.of(stamp)
-    request = (stamp, said.order, repr(said.arrays), said.missing, said.max_rank)
+    request = (stamp, repr(said))
     if request not in known:
         known.clear()  # the tables of one choice at a time: they are large
         try:
@@ -204,6 +235,9 @@ def _read(sent: Sequence[tuple[str, File]], stamp: str) -> Tables:
     reading = known.get(request, _Reading([]))
     for refusal in reading.refusals:
         st.error(plain(refusal), icon=":material/error:")
+    if reading.refusals and said.read_as != ReadAs():
+        st.button("Read it as before", on_click=how_read.forget, args=(stamp,))
+    st.session_state[_STAMP] = stamp if len(reading.tables) == 1 else None
     if reading.unknown is not None:
         st.session_state[f"unknown-{stamp}"] = reading.unknown
     unknown: UnknownArrays | None = st.session_state.get(f"unknown-{stamp}")
@@ -369,7 +403,7 @@ def _tables(sent: Sequence[tuple[str, File]], said: FileAnswers) -> Tables:
         if isinstance(stream, io.IOBase):
             stream.seek(0)
     if len(sent) > 1:
-        return read_files(sent, **said._asdict())
+        return read_files(sent, **said.options())
     ((name, file),) = sent
-    upload = read(file, **said._asdict(), name=name)
+    upload = read(file, name=name, **said.options())
     return [(label(Path(name).stem) or "table", upload)]

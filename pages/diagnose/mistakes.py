@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from pages.ui.jobs import plain
 from validation_core.tables import Upload
 
 _CHOSEN = "corrections"
@@ -22,8 +23,13 @@ def corrected(upload: Upload) -> Upload:
     made: dict[tuple[str, ...], Upload] = st.session_state.setdefault("corrected", {})
     key = (upload.digest, *chosen)
     if key not in made:
+        try:
+            corrected = correct(upload, chosen)
+        except ValueError as refusal:  # seen in the whole file, and not in the rows that are kept
+            st.error(plain(str(refusal)), icon=":material/error:")
+            return upload
         made.clear()  # one at a time: they are large
-        made[key] = correct(upload, chosen)
+        made[key] = corrected
     return made[key]
 
 
@@ -45,6 +51,7 @@ def correct(upload: Upload, names: Sequence[str]) -> Upload:
         x_names=upload.x_names,
         dropped={**upload.dropped, **again.dropped},
         notes=(*upload.notes, *again.notes),
+        corrected=(*upload.corrected, *again.corrected),
         read_as=upload.read_as,
     )
 

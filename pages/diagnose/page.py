@@ -2,7 +2,19 @@
 
 import streamlit as st
 
-from pages.diagnose import card, known, mistakes, pixels, reliability, rows, source, takeaway, view
+from pages.diagnose import (
+    card,
+    files,
+    how_read,
+    known,
+    mistakes,
+    pixels,
+    reliability,
+    rows,
+    source,
+    takeaway,
+    view,
+)
 from pages.ui import jobs
 from pages.ui.services import services
 from validation_core.diagnosis import examples, tasks
@@ -72,6 +84,9 @@ with st.container(key=card.EXAMPLE if about else "own-table"):
             reliability.show(upload, label, alpha, seed)
             continue
         view.what_was_read(upload, about)
+        if (stamp := files.stamp()) is not None:
+            how_read.form(stamp, upload)
+        view.remarks(upload)
         if mistakes.offer(upload):
             _diagnose(upload, label, alpha, seed)
         else:  # no verdict of draws that are not those of the true values beside them

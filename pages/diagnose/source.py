@@ -23,6 +23,7 @@ _SOURCES = {
 
 def choose() -> Tables:
     """The table that the user chose, read and checked, with a label; none until there is one."""
+    files.no_file()
     kinds = [kind for kind in _SOURCES if kind != "path" or folder.allowed()]
     what = forms.segmented(
         "What to diagnose",

@@ -25,7 +25,7 @@ from validation_core.text import (
 
 
 def what_was_read(upload: Upload, about: str = "") -> None:
-    """Draw the sizes and names of a table, omitted rows, warnings and notes.
+    """Draw the sizes and names of a table, and how it was understood, in a line.
 
     Args:
         upload: the table.
@@ -44,6 +44,10 @@ def what_was_read(upload: Upload, about: str = "") -> None:
         x = f"x has {count_text(dim_x, 'dimension')}" if dim_x else "no x"
         summary = f"{rows} with {upload.drawn[1]} each; {parameters} ({names}); {x}{read}."
     st.caption(plain(f"{about} Loaded {summary}"))
+
+
+def remarks(upload: Upload) -> None:
+    """Draw omitted rows, warnings and notes."""
     for reason, count in upload.dropped.items():
         were = "was" if count == 1 else "were"
         st.warning(plain(f"{count_text(count, 'row')} {were} left out: {reason}."))

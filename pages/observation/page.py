@@ -78,8 +78,8 @@ def _look(ready: Prepared, alpha: float, seed: int) -> Sequence[ObservationAnswe
 
 
 def _show(upload: Upload, label: str, example: bool) -> None:
-    if not isinstance(upload, TableUpload):
-        st.info("An observation is an x; two samples p and q have none. Bring theta, x, theta_q.")
+    if not isinstance(upload, TableUpload) or not upload.dims[1]:
+        st.info(f"An observation is an x; got {upload.held}. Bring theta, x and theta_q.")
         return
     ready = _prepared(upload, example)
     if ready is None:

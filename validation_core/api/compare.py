@@ -55,6 +55,8 @@ class ComparisonResult(Result):
     """Of each table's own tests, adjusted for all tests of all tables; None without a test."""
     uploads: tuple[Upload, ...] = ()
     """The tables."""
+    weights: str | None = None
+    """What is compared of weighted draws, where a table has them."""
 
     @property
     def title(self) -> str:
@@ -67,7 +69,8 @@ class ComparisonResult(Result):
         if self.ranking is not None:
             right = posteriors.right_text(self.ranking, self.labels, self.pvalues)
             first = (*posteriors.headline(self.ranking, self.labels), *filter(None, [right]))
-        return (*first, *posteriors.describe(self.measures, self.labels, self.reference))
+        told = posteriors.describe(self.measures, self.labels, self.reference)
+        return (*first, *filter(None, [self.weights]), *told)
 
     def figures(self) -> tuple[Drawn, ...]:
         """The lead of the nearest table, the differences, and each measure."""
@@ -238,6 +241,7 @@ def compared(
         posteriors.ranking(scores),
         posteriors.rejections(records),
         tuple(uploads),
+        posteriors.weights_text(uploads, labels),
     )
 
 

@@ -162,11 +162,8 @@ def observation(
         True
     """
     upload = as_table(table).upload
-    if not isinstance(upload, TableUpload):
-        raise ValueError(
-            "An observation is an x; got two samples p and q, which have none. Bring theta, x and "
-            "theta_q."
-        )
+    if not isinstance(upload, TableUpload) or not upload.dims[1]:
+        raise ValueError(f"An observation is an x; got {upload.held}. Bring theta, x and theta_q.")
     ready = prepare(
         upload,
         x_o,

@@ -64,7 +64,8 @@ class Table:
             leaves a row out of that quantity's test.
         x_o: your own observation (M,).
         theta_o: draws of q there (K', D).
-        options: as in `read`: order, circular, logarithms, bounds, corrections, missing.
+        options: as in `read`: order, circular, logarithms, bounds, discrete, corrections,
+            missing.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
@@ -341,6 +342,8 @@ def read(file: Any, **options: Unpack[Reading]) -> Table:
             logarithms: names of the positive parameters that are read by their logarithm; () for
                 none, None to recognise those that range over decades.
             bounds: least and greatest value that the prior allows: {"theta_2": (0, 1)}.
+            discrete: names of parameters that are counts or classes: that each value is as
+                frequent as q says is tested too.
             corrections: mistakes of the file to correct: any of rows, columns, scale, one_row,
                 thin or thin=M (every M-th draw). `Table.mistakes` says which are found.
             missing: what NaN in x means: "mask", a missing value, or "drop", a failed simulation;

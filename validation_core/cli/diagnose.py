@@ -64,6 +64,7 @@ is read before its declared size has been accepted. It holds
                                              recognised where it is left out
   bounds                      (D, 2)         optional: the prior's least and greatest value of each
                                              parameter, NaN or infinite where there is none
+  discrete                    (D,)           optional: 1 for parameters that are counts or classes
 
 or two plain sample sets, p (n, d) and q (n', d), without conditioning; or ranks (N, D) of theta
 among q's draws with max_rank, their number, or pit (N, D) in [0, 1], without the draws (also the

@@ -85,6 +85,13 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         help="the prior's bounds: draws of q outside are tested as such; inf for none",
     )
     option(
+        "--discrete",
+        type=_names,
+        metavar="NAME[,NAME...]|none",
+        help="parameters that are counts or classes, such as the number of a model: that each "
+        "value is as frequent as q says is tested too",
+    )
+    option(
         "--correct",
         action="append",
         type=_names,
@@ -157,6 +164,7 @@ def read_table(paths: Sequence[Path], chosen: argparse.Namespace) -> npt.Table:
             circular=chosen.circular,
             logarithms=chosen.logarithms,
             bounds={name: ends for pairs in chosen.bounds for name, ends in pairs.items()} or None,
+            discrete=chosen.discrete,
             corrections=[name for names in chosen.correct for name in names],
             missing=chosen.missing,
             max_rank=chosen.max_rank,

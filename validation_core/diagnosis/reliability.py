@@ -27,14 +27,13 @@ from validation_core.statistics.reliability import (
 )
 from validation_core.study import Report, Study
 from validation_core.tables import ProbabilitiesUpload, TableUpload, Upload
+from validation_core.tables.discrete import MOST_VALUES
 from validation_core.text import equals, level_text
 from validation_core.types import Array
 
 if TYPE_CHECKING:
     from validation_core.store import Store
 
-MOST_VALUES = 20
-"""Values of a parameter up to which it counts as discrete."""
 TABLES = 999
 """Tables of classes that are drawn from the stated probabilities."""
 _GRID = np.linspace(0, 1, 101)
@@ -167,13 +166,16 @@ def _stated(upload: Upload, parameter: int | None) -> tuple[Array, Labels, Array
 
 
 def discrete_parameters(upload: Upload) -> tuple[int, ...]:
-    """Parameters of a table whose true values and draws are few whole numbers."""
+    """Parameters of a table that a user names as discrete, or whose numbers are few and whole."""
     if not isinstance(upload, TableUpload) or upload.groups is not None:
         return ()
     data = upload.data
     some = slice(None, None, max(1, len(data) // _LOOKED))
     out = []
     for j in range(data.theta.shape[1]):
+        if j in upload.discrete:
+            out.append(j)
+            continue
         first = np.unique(data.q[some, :, j])
         if len(first) > MOST_VALUES or (first != np.floor(first)).any():
             continue

@@ -30,6 +30,7 @@ from validation_core.relabelling.claims import Claims
 from validation_core.relabelling.result import OmnibusResult
 from validation_core.scores.quantities import LOG_Q, OWN, kinds_of, labels, ranked_quantities
 from validation_core.tables import RanksUpload, SamplesUpload, TableUpload, Upload
+from validation_core.tables.discrete import event_shares
 from validation_core.tables.weights import Weighting
 from validation_core.text import SMALLEST, count_text, equals, level_text
 from validation_core.types import Array
@@ -280,7 +281,8 @@ def read_line(diagnosis: Diagnosis) -> str:
 
 
 def _claims(relabelling: Record, alpha: float, upload: Upload) -> Claims:
-    return Claims(OmnibusResult.read(relabelling.arrays), alpha, tuple(upload.own_quantities))
+    own = upload.own_quantities
+    return Claims(OmnibusResult.read(relabelling.arrays), alpha, tuple(own), event_shares(own))
 
 
 def _none(records: Sequence[Record], pending: int) -> NoClaims:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -88,6 +88,9 @@ class Claims:
     alpha: float
     quantities: tuple[str, ...] = ()
     """Names of a user's own quantities."""
+    events: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Of own quantities that are 0 or 1: how often each is 1, at the true values and at q's
+    draws."""
 
     @property
     def pvalue(self) -> float:
@@ -193,7 +196,12 @@ class Claims:
 
     def _lead(self, family: Family) -> int:
         """The clearest claim of a family, of those that are true by themselves if any is."""
-        at = self._named_of(family)
+        some = [at for at, claim in enumerate(self.result.claims) if claim.family == family]
+        at = max(
+            filter(self._may_be_listed, some),
+            key=lambda at: float(self.result.minus_log_p[at]),
+            default=None,
+        )
         if at is None:
             at = self.result.first(lambda claim: claim.family == family)
         assert at is not None, "a family has claims"
@@ -222,7 +230,7 @@ class Claims:
         rows = []
         for family, p in self.result.families.items():
             at = self._lead(family)
-            named = bool(self.named[at] <= self.level)
+            named = self._may_be_listed(at)
             text = self._text(at, names, x_names)
             rows.append(
                 {
@@ -238,6 +246,22 @@ class Claims:
                 }
             )
         return rows
+
+    def _may_be_listed(self, at: int) -> bool:
+        """Whether a claim is true by itself, and no clearer one over x explains it.
+
+        A bias in part of x spreads the ranks as a wrong width does; a width's own null removes a
+        bias that is alike at every x alone.
+        """
+        if self.named[at] > self.level:
+            return False
+        claim, clear = self.result.claims[at], self.result.minus_log_p
+        if claim.family != "widths":
+            return True
+        place = self._clearest_named(
+            lambda one: (one.family, one.kind, one.which) == ("over_x", "mean", claim.which)
+        )
+        return place is None or bool(clear[place] < clear[at])
 
     def clearest_of(self, *families: Family) -> _ClearestClaim | None:
         """The clearest claim of some families over all x; None where none may be made."""
@@ -306,7 +330,11 @@ class Claims:
         """A claim about magnitudes or an own quantity with its numbers; None for any other."""
         claim, numbers = self.result.claims[at], self.result.numbers[at]
         if claim.family == "own":
-            return _ranks_of_own(quantity_name(self.quantities, claim.which[0]), numbers)
+            name = quantity_name(self.quantities, claim.which[0])
+            shares = self.events.get(name)
+            if shares is not None:
+                return _event(name, *shares, single=claim.kind == "width")
+            return _ranks_of_own(name, numbers)
         words = _bounds if claim.kind == "bounds" else _MAGNITUDES.get(claim.family)
         return None if words is None else words(parameter_name(names, claim.which[0]), numbers)
 
@@ -366,6 +394,11 @@ def _ranks_of_own(name: str, numbers: Array) -> str:
         f"{name}: the true value lies among the lowest or highest of q's draws {where}: its rank "
         f"spreads {spread:.2f} times as widely as it would if q were correct."
     )
+
+
+def _event(name: str, true: float, drawn: float, *, single: bool) -> str:
+    both = f"{name} holds for {true:.1%} of true values and {drawn:.1%} of q's draws"
+    return f"{both}; at single x q's share of it is wrong." if single else f"{both}."
 
 
 def _bounds(name: str, numbers: Array) -> str:

@@ -23,6 +23,10 @@ _TRUTHS = ("truth", "true_parameters", "prior")
 _WEIGHTS = ("sample_stats", "posterior")
 """Groups whose weights are those of draws."""
 _TRUE_WEIGHTS = ("sample_stats_prior", *_TRUTHS)
+_QUANTITIES = ("sample_stats", "log_likelihood", "posterior")
+"""Groups whose quantities are those of draws."""
+_TRUE_QUANTITIES = ("sample_stats_prior", "log_likelihood_prior", *_TRUTHS)
+_LOG_JOINT = ("lp", "log_joint")
 _DATA = ("observed_data", "prior_predictive", "constant_data")
 _HOW = (
     "Save a group posterior whose variables have the dimensions sim, chain and draw, a group "
@@ -111,10 +115,15 @@ class ArviZTree:
         by_name = {v.name: v for v in posterior}
         self._drawn = [v for name, v in by_name.items() if name in self._truth]
         self._data = self._observations()
-        self._weights = self._find_weights()
-        read = {*self._truth, *(v.name for v in self._weights.values())}
+        self._beside = {role: [one] for role, one in self._find_weights().items()}
+        quantities, alone = self._find_quantities()
+        self._beside |= quantities
+        read = {*self._truth, *(v.name for several in self._beside.values() for v in several)}
         unread = [name for name in by_name if name not in read]
-        self.notes = roles.unread_notes(unread, "without true values")
+        self.notes = (
+            *roles.unread_notes(unread, "without true values"),
+            *roles.unread_notes(alone, f"not at the true values too, in {_TRUE_QUANTITIES[0]}"),
+        )
 
     def close(self) -> None:
         self._file.close()
@@ -142,7 +151,9 @@ class ArviZTree:
             truths = {
                 name: v
                 for name, v in members.items()
-                if name in wanted and v.own == wanted[name].own
+                if name in wanted
+                and v.own == wanted[name].own
+                and _quantity_role(group, name) is None
             }
             if truths:
                 return truths
@@ -186,6 +197,23 @@ class ArviZTree:
                         found.setdefault(role, variable)
         return found
 
+    def _find_quantities(self) -> tuple[dict[str, list[Variable]], list[str]]:
+        """Log densities and own quantities, by role, each as variables of which it is the sum;
+        and names of those that draws have alone."""
+        n, k = self._sizes
+        found: dict[str, list[Variable]] = {}
+        for groups, ending in ((_QUANTITIES, "_draws"), (_TRUE_QUANTITIES, "")):
+            for group in groups:
+                for variable in self._variables(group):
+                    role = _quantity_role(group, variable.name)
+                    of_draws = (variable.sims, variable.draws) == (n, k)
+                    if role is not None and (of_draws if ending else self._at_each(variable)):
+                        found.setdefault(f"{role}{ending}", []).append(variable)
+        stems = [role.removesuffix("_draws") for role in found if role.endswith("_draws")]
+        pairs = [role for stem in stems if stem in found for role in (stem, f"{stem}_draws")]
+        alone = [v.name for stem in stems if stem not in found for v in found[f"{stem}_draws"]]
+        return {role: found[role] for role in pairs}, alone
+
     def _at_each(self, variable: Variable) -> bool:
         """Whether a variable has one value for each simulation: prior draws are simulations."""
         n = self._sizes[0]
@@ -202,8 +230,10 @@ class ArviZTree:
             "theta_q": ArrayHeader((n, k, d), _declared_dtype(self._drawn)),
             "theta_names": label_header(d),
             **{
-                role: ArrayHeader((n, k) if role.endswith("_draws") else (n,), v.dtype)
-                for role, v in self._weights.items()
+                role: ArrayHeader(
+                    (n, k) if role.endswith("_draws") else (n,), _declared_dtype(several)
+                )
+                for role, several in self._beside.items()
             },
         }
         if m:
@@ -214,9 +244,13 @@ class ArviZTree:
     def load(self, name: str) -> NDArray[np.generic]:
         truth = [self._truth[v.name] for v in self._drawn]
         of = {"theta": truth, "theta_q": self._drawn, "theta_names": self._drawn}
-        if name in self._weights:
+        if name in self._beside:
             rows = self._sizes if name.endswith("_draws") else self._sizes[:1]
-            return self._load(self._weights[name]).reshape(rows)
+            every = [self._load(one) for one in self._beside[name]]
+            dtype = _common_working_dtype(self._beside[name])
+            parts = [one.reshape(*rows, -1).astype(dtype) for one in every]
+            whole = np.concatenate(parts, axis=-1)
+            return whole[..., 0] if whole.shape[-1] == 1 else whole.sum(axis=-1, dtype=dtype)
         variables = of.get(name, self._data)
         if name.endswith("_names"):
             return np.array([roles.label(label) for v in variables for label in v.labels])
@@ -239,6 +273,15 @@ class ArviZTree:
         array = self._file.load(variable.dataset, variable.name).transpose(variable.axes)
         self.notes += self._file.new_notes()
         return array
+
+
+def _quantity_role(group: str, name: str) -> str | None:
+    """The role of a variable that is a log density or an own quantity; None for others."""
+    if roles.is_quantity(name.lower()):
+        return name.removesuffix(roles.DRAWS_OF_QUANTITY)
+    if group.startswith("log_likelihood") or name == "log_likelihood":
+        return "log_likelihood"
+    return "log_joint" if name in _LOG_JOINT else None
 
 
 def _with_axes(

@@ -15,7 +15,7 @@ from validation_core.tables.source import AmbiguousOrder, Order
 
 _FEW = 50
 """Simulations below which no classifier is trained: fewer, with more parameters, are asked for."""
-_NOT_TURNED = ("theta_names", "x_names", "periods")
+_NOT_TURNED = ("theta_names", "x_names", "periods", "discrete")
 
 
 def upright(

@@ -28,6 +28,10 @@ _SURE = 6.0  # standard errors of a correlation that is there
 _MANY = 1000  # parameters, or columns of x
 _CHECKED = 100  # parameters looked at for ties
 _SHOWN = 5
+_MISSING = (
+    " Where NaN in x is a missing value: --missing mask on the command line, missing='mask' in "
+    "Python."
+)
 
 
 def find_finite_rows(arrays: Mapping[str, Array]) -> tuple[NDArray[np.bool_], dict[str, int]]:
@@ -45,18 +49,20 @@ def find_finite_rows(arrays: Mapping[str, Array]) -> tuple[NDArray[np.bool_], di
     """
     keep = np.ones(len(next(iter(arrays.values()))), dtype=bool)
     dropped: dict[str, int] = {}
+    lacking: list[str] = []
     for name, array in arrays.items():
         good = _finite_rows(array)
         lost = int((keep & ~good).sum())
         if lost:
             dropped[f"NaN or infinite values in {name}"] = lost
+            lacking += [name] * bool(np.isnan(array).any())
         keep &= good
     left = int(keep.sum())
     if 2 * left < len(keep) and left < FEW_ROWS:
         raise ValueError(
             f"At least half of the rows must be finite, or {FEW_ROWS}; got {len(keep) - left} of "
             f"{len(keep)} rows with NaN or infinite values ({', '.join(dropped)}). Find out why "
-            f"the simulator or q returns them before testing q."
+            f"the simulator or q returns them before testing q.{_MISSING * ('x' in lacking)}"
         )
     return keep, dropped
 

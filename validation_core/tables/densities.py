@@ -31,7 +31,10 @@ _LARGEST = 1e100  # size of a log density whose squares can be added up
 
 
 def read_densities(
-    arrays: Mapping[str, NDArray[np.generic]], sizes: tuple[int, int], order: Order
+    arrays: Mapping[str, NDArray[np.generic]],
+    sizes: tuple[int, int],
+    order: Order,
+    kept: int | None = None,
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
     """Read the log densities that fit a table.
 
@@ -39,6 +42,7 @@ def read_densities(
         arrays: the file's arrays by role.
         sizes: (N, K) of the table.
         order: the order of theta_q's axes in the file, which arrays (N, K) of its draws share.
+        kept: draws of each row that are used; all by default.
 
     Returns:
         arrays: (N,) at the truths and (N, K) at the draws, in nats.
@@ -55,6 +59,9 @@ def read_densities(
         if array is not None:
             array, huge = _bounded(array)
             warnings += [_beyond(name, huge, array.size)] * bool(huge)
+            if array.ndim == 2:
+                array = np.ascontiguousarray(array.T) if order == "KND" else array
+                array = array[:, :kept]
         if array is None:
             warnings.append(_unfit(name, arrays[name], f"real numbers of shape {saved}"))
         elif 2 * (lost := int((~np.isfinite(array)).sum())) > array.size:
@@ -64,8 +71,7 @@ def read_densities(
                 f"simulator returns them."
             )
         else:
-            turned = order == "KND" and array.ndim == 2
-            log_densities[name] = np.ascontiguousarray(array.T) if turned else array
+            log_densities[name] = array
     return log_densities, tuple(warnings)
 
 

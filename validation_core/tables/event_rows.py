@@ -14,7 +14,9 @@ from validation_core.tables.records import field_labels, fields_array, fields_he
 from validation_core.tables.source import ArrayHeader, Order, label_header
 from validation_core.text import count_text
 
-_OF_THE_TABLE = ("x_o", "theta_o", "around", "periods", "p", "q")  # no row has one of its own
+_OF_THE_TABLE = (
+    "x_o", "theta_o", "around", "periods", "bounds", "discrete", "p", "q"
+)  # no row has one of its own  # fmt: skip
 
 
 def one_simulation(headers: Mapping[str, ArrayHeader]) -> bool:

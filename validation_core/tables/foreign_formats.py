@@ -64,9 +64,9 @@ _SAFETENSORS = _Format(
     "Save its arrays: numpy.savez('table.npz', **safetensors.numpy.load_file('FILE')).",
 )
 _ZARR = _Format(
-    "a zarr store",
-    "Save its arrays: numpy.savez('table.npz', **{name: array[:] for name, array in "
-    "zarr.open('FILE', mode='r').arrays()}); what xarray opens: "
+    "a zarr store, whose reader is not installed here",
+    "Install it: pip install 'zarr>=3'. Or save its arrays: numpy.savez('table.npz', **{name: "
+    "array[:] for name, array in zarr.open('FILE', mode='r').arrays()}); what xarray opens: "
     "xarray.open_zarr('FILE').to_netcdf('table.nc', engine='h5netcdf').",
 )
 _FITS = _Format(
@@ -105,7 +105,6 @@ _PACKED = {
     b"BZh": ("bzip2", "bunzip2"),
     b"\xfd7zXZ": ("xz", "unxz"),
 }
-_ZARR_NAMES = frozenset({".zgroup", ".zarray", ".zattrs", ".zmetadata", "zarr.json"})
 
 
 def foreign_format(first: bytes) -> str | None:
@@ -142,8 +141,6 @@ def foreign_archive(names: Collection[str]) -> str | None:
         return _told(_TORCH)
     if "[Content_Types].xml" in names or "mimetype" in names:
         return _told(_EXCEL)
-    if last & _ZARR_NAMES:
-        return zarr_store("FILE")
     if "model.json" in last or "config.json" in last:
         return (
             f"a saved network, with {first_text(sorted(names), 3)}. Draw from it at each x. {SAVE}"
@@ -151,13 +148,14 @@ def foreign_archive(names: Collection[str]) -> str | None:
     return None
 
 
-def zarr_store(name: str) -> str:
-    """Return what a zarr store is called, and how to make a file that is read.
+def zarr_refusal(name: str = "FILE") -> str:
+    """Return the refusal of a store of zarr where no reader is installed.
 
     Args:
-        name: name of its folder or file.
+        name: of its folder, where it is one.
     """
-    return _told(_ZARR).replace("FILE", name)
+    refusal = f"A file must be of a format that is read; got {_told(_ZARR)}"
+    return refusal.replace("FILE", name)
 
 
 def _told(kind: _Format) -> str:

@@ -116,29 +116,41 @@ class Hdf5Arrays:
         labels = {found.get("theta_names"), found.get("x_names")}
         try:
             text = h5py.check_string_dtype(dataset.dtype)
+            cells = h5py.check_ref_dtype(dataset.dtype) is h5py.Reference
             many = math.prod(dataset.shape or ()) > _NAMES or dataset.shape is None
-            return name in labels and text is not None and text.length is None and not many
+            free = cells or (text is not None and text.length is None)
+            return name in labels and free and not many
         except BROKEN:
             return False
 
     def load(self, name: str) -> NDArray[np.generic]:
         if name in self._texts:
-            return self._labels(self._texts[name])
+            return text_labels(self._file, self._texts[name])
         array = self._file.load(self._found[name], name)
         self.notes += self._file.new_notes()
         return array
 
-    def _labels(self, dataset: h5py.Dataset) -> NDArray[np.generic]:
-        """Labels of no fixed length, read one by one: a file may repeat a long one endlessly."""
-        labels = np.full(dataset.size, "", label_header(dataset.size).dtype)
-        length = 0
-        for i, place in enumerate(np.ndindex(*dataset.shape)):
-            text = dataset[place]
-            length += len(text)
-            if length > _TEXT:
-                break
-            labels[i] = roles.label(bytes(text).decode("utf-8", "replace"))
-        return labels
+
+def text_labels(file: Hdf5File, dataset: h5py.Dataset) -> NDArray[np.generic]:
+    """Read texts of no fixed length, those of a cell array of MATLAB too.
+
+    They are read one by one: a file may repeat a long one endlessly.
+
+    Args:
+        file: the open file.
+        dataset: holds texts, or references to arrays of characters.
+    """
+    if math.prod(dataset.shape or ()) > _NAMES:
+        return np.array([], label_header(0).dtype)
+    labels = np.full(dataset.size or 0, "", label_header(dataset.size or 0).dtype)
+    length = 0
+    for i, place in enumerate(np.ndindex(*(dataset.shape or ()))):
+        text = file.text(dataset[place])
+        length += len(text)
+        if length > _TEXT:
+            break
+        labels[i] = roles.label(text)
+    return labels
 
 
 def _datasets(members: Mapping[str, HdfMember]) -> dict[str, h5py.Dataset]:

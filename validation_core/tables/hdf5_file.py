@@ -25,6 +25,7 @@ _CACHE = 2**20  # bytes of chunks kept: each is read once
 _JULIA = b"HDF5-based Julia Data Format"  # in the user block of JLD2
 _REVERSED = ("MATLAB_class", "rhdf5-NA.OK")  # attributes that MATLAB and R's rhdf5 give a dataset
 _ATTRIBUTE = 4096  # bytes of one that is read
+_LONGEST_TEXT = 4096  # characters of a text of MATLAB
 
 
 class Hdf5File:
@@ -110,10 +111,15 @@ class Hdf5File:
         Raises:
             ValueError: for numbers in other files, packed in unknown ways or of no fixed length.
         """
+        import h5py
+
         if dataset.shape is None or dataset.dtype.kind == "O":
+            cells = h5py.check_ref_dtype(dataset.dtype) is not None
+            shown = roles.label(name)
+            remedy = f" In MATLAB, of a cell array: {shown} = cell2mat({shown})." * cells
             raise ValueError(
                 f"An array of an HDF5 file must have a shape and a type of fixed length; got "
-                f"{roles.label(name)!r}, which has not. Save it as float32 or float64."
+                f"{shown!r}, which has not. Save it as float32 or float64.{remedy}"
             )
         check_storage(dataset, roles.label(name), self._limit)
         step = -1 if self._is_reversed(dataset) else 1
@@ -167,6 +173,24 @@ class Hdf5File:
                     f"as missing."
                 )
         return worked
+
+    def text(self, value: bytes | str | h5py.Reference) -> str:
+        """Return a text of no fixed length, or that of the characters which a reference of MATLAB
+        leads to; empty for anything else."""
+        import h5py
+
+        if isinstance(value, bytes):
+            return value.decode("utf-8", "replace")
+        if not isinstance(value, h5py.Reference):
+            return str(value)
+        characters = self._file[value] if value else None
+        if not isinstance(characters, h5py.Dataset) or characters.dtype != np.uint16:
+            return ""
+        if characters.size is None or not 0 < characters.size <= _LONGEST_TEXT:
+            return ""
+        self.header(characters, "label")  # refuses numbers that are not in the file
+        codes, _ = read_numbers(characters, self._length)
+        return codes.astype("<u2").tobytes().decode("utf-16-le", "replace")
 
     def new_notes(self) -> tuple[str, ...]:
         """Return the notes on arrays that were read since this was last called."""

@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
+from validation_core.tables.bilby_result import POSTERIOR, SEARCHED, TRUTHS, result_arrays
 from validation_core.tables.chosen import Chosen
 from validation_core.tables.column_table import column_table
 from validation_core.tables.event_rows import EventRows, one_simulation
 from validation_core.tables.memory_arrays import MemoryArrays
 from validation_core.tables.memory_columns import MemoryColumns
+from validation_core.tables.ragged import may_differ_in_length, padded
 from validation_core.tables.records import FIELD_AXES, records_of
 from validation_core.tables.source import ArrayHeader, ArraySource, as_working_dtype, size_text
 
@@ -49,7 +51,7 @@ def json_arrays(path: Path, stem: str, limit: int, chosen: Chosen | None = None)
     content = _parsed(path.read_bytes())
     bilby = _bilby(content)
     if bilby is not None:
-        return MemoryArrays(bilby, ("Read as a result of bilby: one simulation.",))
+        return bilby
     if isinstance(content, Mapping) and isinstance(content.get("data"), list):
         if isinstance(content.get("columns"), list):  # pandas, orient="split"
             rows, names = content["data"], [str(name) for name in content["columns"]]
@@ -72,7 +74,9 @@ def json_arrays(path: Path, stem: str, limit: int, chosen: Chosen | None = None)
         return _columns(values, stem, limit, chosen)
     if content and _are_columns(content) and not roles.roles_complete(_found(content)):
         return _columns(content, stem, limit, chosen)
-    return MemoryArrays(_arrays(content))
+    notes: list[str] = []
+    arrays = _arrays(content, notes)
+    return MemoryArrays(arrays, tuple(notes))
 
 
 def _parsed(text: bytes) -> Value:
@@ -126,11 +130,11 @@ def _object(pairs: Sequence[tuple[str, Value]]) -> dict[str, Value]:
     return found
 
 
-def _bilby(content: Value) -> dict[str, NDArray[np.generic]] | None:
-    """theta (1,) and draws (1, K) as records from a result of bilby; None for other files."""
-    if not isinstance(content, Mapping) or not {"posterior", "injection_parameters"} <= {*content}:
+def _bilby(content: Value) -> ArraySource | None:
+    """The table of a result of bilby; None for other content."""
+    if not isinstance(content, Mapping) or not {POSTERIOR, TRUTHS} <= {*content}:
         return None
-    frame, truths = content["posterior"], content["injection_parameters"]
+    frame, truths = content[POSTERIOR], content[TRUTHS]
     frame = frame.get("content", frame) if isinstance(frame, Mapping) else None
     if not isinstance(frame, Mapping):
         return None
@@ -139,18 +143,10 @@ def _bilby(content: Value) -> dict[str, NDArray[np.generic]] | None:
             "A result of bilby must hold the true values; got no injection_parameters. Run the "
             "sampler with injection_parameters=..., or add them to the file."
         )
-    wanted = content.get("search_parameter_keys") or list(frame)
+    wanted = content.get(SEARCHED) or list(frame)
     names = [str(n) for n in wanted if n in frame and _is_number(truths.get(n))]
-    draws = {name: _numbers(frame[name], name)[None] for name in names}
-    theta = {name: np.array([truths[name]], float) for name in names}
-    told = records_of(theta, 1), records_of(draws, 2)
-    if told[0] is None or told[1] is None:
-        raise ValueError(
-            f"A result of bilby must hold draws and true values of the same parameters; got draws "
-            f"of {roles.names_text(map(str, frame))} and true values of "
-            f"{roles.names_text(map(str, truths))}. Add the missing injection_parameters."
-        )
-    return {"theta": told[0], "theta_q": told[1]}
+    draws = {name: _numbers(frame[name], name) for name in names}
+    return result_arrays(draws, truths, [*map(str, frame), *map(str, truths)])
 
 
 def _is_number(value: Value) -> bool:
@@ -227,7 +223,7 @@ def _events(content: Mapping[str, Value]) -> ArraySource | None:
         return None
     by_role: dict[str, dict[str, NDArray[np.generic]]] = {}
     for name, part in parts:
-        arrays = _arrays(part, of_one=True)
+        arrays = _arrays(part, [], of_one=True)
         by_role[name] = {role: arrays[own] for role, own in _found(arrays).items()}
     headers = {
         name: {role: ArrayHeader(a.shape, a.dtype) for role, a in arrays.items()}
@@ -239,7 +235,7 @@ def _events(content: Mapping[str, Value]) -> ArraySource | None:
 
 
 def _arrays(
-    content: Mapping[str, Value], prefix: str = "", *, of_one: bool = False
+    content: Mapping[str, Value], notes: list[str], prefix: str = "", *, of_one: bool = False
 ) -> dict[str, NDArray[np.generic]]:
     """The arrays of an object by name; those of an object within it by `name/array`.
 
@@ -247,38 +243,45 @@ def _arrays(
 
     Args:
         content: the object.
+        notes: takes a note on each array whose rows were padded.
         prefix: name of the object within the file, with a slash.
         of_one: whether it holds one simulation, without an axis of simulations.
 
     Raises:
-        ValueError: for arrays whose rows differ in length.
+        ValueError: for arrays whose rows differ in length where their role has equal ones.
     """
     arrays: dict[str, NDArray[np.generic]] = {}
     for name, value in content.items():
         whole = f"{prefix}{name}"
         if isinstance(value, Mapping):
-            inside = _arrays(value, f"{whole}/", of_one=of_one)
+            inside = _arrays(value, notes, f"{whole}/", of_one=of_one)
             role = next(iter(_found({name: value})), "")
             axes = FIELD_AXES.get(role, 0) - of_one
             fields = {key.removeprefix(f"{whole}/"): array for key, array in inside.items()}
             records = records_of(fields, axes) if role in FIELD_AXES and axes >= 0 else None
             arrays |= {whole: records} if records is not None else inside
         elif isinstance(value, list):
-            arrays[whole] = _array(value, whole)
+            arrays[whole] = _array(value, whole, notes)
         elif _is_number(value):
             arrays[whole] = np.array(float(value))
     return arrays
 
 
-def _array(value: list[Value], name: str) -> NDArray[np.generic]:
-    """A list of numbers, or of words, as an array."""
+def _array(value: list[Value], name: str, notes: list[str]) -> NDArray[np.generic]:
+    """A list of numbers, or of words, as an array; rows of different lengths padded with NaN."""
     first: Value = value
     while isinstance(first, list) and first:
         first = first[0]
     if isinstance(first, str):
         words = value if all(isinstance(word, str) for word in value) else [""]
         return np.array([word[:200] for word in words])
-    return _numbers(value, name)
+    role = next(iter(_found({name.rpartition("/")[2]: value})), "")
+    lengths = {len(row) for row in value if isinstance(row, list)}
+    if len(lengths) < 2 or not may_differ_in_length(role):
+        return _numbers(value, name)
+    array, note = padded(name, role, [_numbers(row, name) for row in value])
+    notes.append(note)
+    return array
 
 
 def _numbers(value: Value, name: str) -> NDArray[np.generic]:

@@ -19,7 +19,10 @@ _PREFIX = "log10 "
 
 
 def chosen_columns(
-    data: PosteriorTable, names: Sequence[str], wanted: Sequence[str] | None
+    data: PosteriorTable,
+    names: Sequence[str],
+    wanted: Sequence[str] | None,
+    at_observation: Array | None = None,
 ) -> list[int]:
     """Columns to read by their logarithm: those wanted, or those that range over decades.
 
@@ -27,15 +30,19 @@ def chosen_columns(
         data: the table, finite.
         names: labels of the parameters.
         wanted: names; None to recognise them.
+        at_observation: q's draws at a real observation (K', D), where there are some.
 
     Raises:
         ValueError: for a name that no parameter has, or one with numbers that are not positive.
     """
+    beside = data.theta[:0] if at_observation is None else at_observation
     if wanted is None:
         return [
             j
             for j in range(min(data.theta.shape[1], _COLUMNS))
-            if not names[j].startswith(_PREFIX) and _over_decades(data.theta[:, j], data.q[..., j])
+            if not names[j].startswith(_PREFIX)
+            and _over_decades(data.theta[:, j], data.q[..., j])
+            and beside[:, j].min(initial=np.inf) > 0
         ]
     columns = []
     for name in wanted:
@@ -45,7 +52,7 @@ def chosen_columns(
                 f"{name!r}. Name one."
             )
         j = list(names).index(name)
-        least = min(data.theta[:, j].min(initial=np.inf), data.q[..., j].min(initial=np.inf))
+        least = min(column[..., j].min(initial=np.inf) for column in (data.theta, data.q, beside))
         if not least > 0:
             raise ValueError(
                 f"A logarithm is of positive numbers; got {name} down to {least:.4g}. "
@@ -91,6 +98,11 @@ def densities_by_logarithm(
         slope = np.log(at[..., columns].astype(np.float64)) + np.log(np.log(10))
         out[name] = (values + slope.sum(-1)).astype(values.dtype)
     return out
+
+
+def saved_name(name: str) -> str:
+    """The name that a parameter has in the file, read by its logarithm or not."""
+    return name.removeprefix(_PREFIX)
 
 
 def labels(names: Sequence[str], columns: Sequence[int]) -> tuple[str, ...]:

@@ -113,6 +113,16 @@ class _BoundedReader(io.BufferedReader):
         return super().read(size)
 
 
+def member_names(path: Path) -> list[str]:
+    """Return the names of an archive's first members.
+
+    Raises:
+        ValueError: for a table of contents that is too long.
+    """
+    with _BoundedReader(io.FileIO(path)) as file, zipfile.ZipFile(file) as archive:
+        return [info.filename for info in archive.infolist()[:_LISTED]]
+
+
 class NpzArchive:
     """An .npz archive.
 

@@ -19,6 +19,7 @@ class Reading(TypedDict, total=False):
     circular: Sequence[str] | Mapping[str, float] | None
     logarithms: Sequence[str] | None
     bounds: Mapping[str, tuple[float, float]] | None
+    discrete: Sequence[str] | None
     corrections: Sequence[str]
     missing: Missing | None
     max_rank: int | None
@@ -40,6 +41,9 @@ class ReadingOptions:
     that range over decades."""
     bounds: Mapping[str, tuple[float, float]] | None = None
     """The prior's least and greatest value of parameters: {"theta_2": (0, 1)}."""
+    discrete: Sequence[str] | None = None
+    """Names of discrete parameters: that each value is as frequent as q says is tested, over x
+    too."""
     corrections: Sequence[str] = ()
     """Mistakes to correct: any of scale, columns, rows, one_row, thin or thin=M."""
     missing: Missing | None = None

@@ -81,7 +81,10 @@ def quantity_stems(beside: Iterable[str]) -> list[str]:
 
 
 def read_quantities(
-    arrays: Mapping[str, NDArray[np.generic]], sizes: tuple[int, int], order: Order
+    arrays: Mapping[str, NDArray[np.generic]],
+    sizes: tuple[int, int],
+    order: Order,
+    kept: int | None = None,
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
     """Read the quantities that fit a table.
 
@@ -89,6 +92,7 @@ def read_quantities(
         arrays: the file's arrays by role.
         sizes: (N, K) of the table.
         order: the order of theta_q's axes in the file, which arrays (N, K) of its draws share.
+        kept: draws of each row that are used; all by default.
 
     Returns:
         arrays: quantity_NAME (N,) and quantity_NAME_draws (N, K) of those that are read.
@@ -118,7 +122,8 @@ def read_quantities(
                 f"use them."
             )
             continue
-        one = OwnQuantity(both[0], np.ascontiguousarray(both[1].T) if turned else both[1])
+        at_draws = np.ascontiguousarray(both[1].T) if turned else both[1]
+        one = OwnQuantity(both[0], at_draws[:, :kept])
         unknown = np.isnan(one.truth) | np.isnan(one.draws).any(axis=1)
         if 2 * (lost := int(unknown.sum())) > n:
             warnings.append(

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from validation_core.tables import roles
 from validation_core.tables.x_columns import Missing
 
-_PADDED = ("x", "theta_q")
-"""Roles of arrays whose second axis may differ in length from row to row: trials, and draws."""
+
+def may_differ_in_length(role: str) -> bool:
+    """Whether rows of a role may be of different lengths: trials in x, draws, what is at them."""
+    return role in ("x", "theta_q") or role.endswith("_draws")
 
 
 class PlainValues(NamedTuple):
@@ -48,7 +50,7 @@ def plain_values(given: Mapping[str, Any]) -> PlainValues:
         elif not _may_be_ragged(value) or _rectangular(value) is not None:
             continue
         else:
-            values[name], note = _padded(name, role, value)
+            values[name], note = padded(name, role, value)
             notes.append(note)
         missing = "mask" if role == "x" else missing
     return PlainValues(values, tuple(notes), missing)
@@ -78,22 +80,27 @@ def _rectangular(value: Any) -> NDArray[np.generic] | None:
     return None if array.dtype == object else array
 
 
-def _padded(name: str, role: str, value: Any) -> tuple[NDArray[np.generic], str]:
-    """Rows of different lengths, padded with NaN to the longest, and a note.
+def padded(name: str, role: str, value: Any) -> tuple[NDArray[np.generic], str]:
+    """Pad rows of different lengths with NaN to the longest; returns them with a note.
+
+    Args:
+        name: of the array, for messages.
+        role: its role; empty for none.
+        value: the rows.
 
     Raises:
-        ValueError: for another array than x or theta_q, or rows that differ in more than length.
+        ValueError: for a role whose rows are equally long, or rows that differ in more.
     """
     listed = value.to_list() if hasattr(value, "to_list") else list(value)
     rows = [_rectangular(row) for row in listed]
     shapes = sorted({row.shape for row in rows if row is not None})
     inner = {shape[1:] for shape in shapes}
     numbers = all(row is not None and row.ndim and row.dtype.kind in "fiubc" for row in rows)
-    if role not in _PADDED or not numbers or len(inner) != 1:
+    if not may_differ_in_length(role) or not numbers or len(inner) != 1:
         shown = ", ".join(map(str, shapes[:3])) or "objects"
         raise ValueError(
             f"{name} must be an array of numbers; got rows of {shown}. Bring rows of one shape; "
-            f"only x and theta_q may have rows of different lengths."
+            f"only x, theta_q and values at its draws may have rows of different lengths."
         )
     arrays = [row for row in rows if row is not None]
     return _stacked(arrays), _note(name, role, [len(row) for row in arrays])
@@ -109,5 +116,5 @@ def _stacked(rows: Sequence[NDArray[np.generic]]) -> NDArray[np.generic]:
 
 
 def _note(name: str, role: str, lengths: Sequence[int]) -> str:
-    what = "draws" if role == "theta_q" else "values"
+    what = "values" if role == "x" else "draws"
     return f"{name} has {min(lengths):,} to {max(lengths):,} {what} in a row: padded with NaN."

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from validation_core.tables import (
     arviz,
     arviz_ranks,
+    bilby_result,
     column_table,
     csv_columns,
     hdf5_arrays,
@@ -41,6 +42,7 @@ from validation_core.tables import (
     parquet_columns,
     roles,
     source,
+    zarr_store,
 )
 from validation_core.tables.chosen import Chosen
 from validation_core.tables.listed_columns import ListedColumns
@@ -59,6 +61,7 @@ _KINDS = {
     "parquet": "A .parquet file",
     "hdf5": "An HDF5 file",
     "json": "A JSON file",
+    "zarr": "A zarr store",
 }
 
 
@@ -232,7 +235,7 @@ def _open_source(
 
     Args:
         path: its path.
-        kind: npz, npy, csv, parquet, hdf5 or json.
+        kind: npz, npy, csv, parquet, hdf5, json or zarr.
         stem: name of its array where the file has none.
         limit: bytes that its arrays may take in memory.
         chosen: names of arrays by the role that the user gives them.
@@ -241,6 +244,13 @@ def _open_source(
         ValueError: for a file that is refused.
         Exception: whatever libraries raise at one that is damaged.
     """
+    names = numpy_files.member_names(path) if kind == "npz" else ()
+    if kind == "zarr" or zarr_store.is_store(names):
+        copy = zarr_store.copy_to_hdf5(path, stem, limit, names)
+        try:
+            return _open_hdf5(copy, limit, chosen)
+        finally:
+            copy.unlink()  # what is open stays readable
     if kind == "npz":
         return numpy_files.NpzArchive(path)
     if kind == "npy":
@@ -252,8 +262,16 @@ def _open_source(
         return column_table.column_table(csv_columns.CsvColumns(path), stem, limit, chosen)
     if kind == "json":
         return json_file.json_arrays(path, stem, limit, chosen)
+    return _open_hdf5(path, limit, chosen)
+
+
+def _open_hdf5(path: Path, limit: int, chosen: Chosen | None) -> ArraySource:
+    """Open an HDF5 file as what its groups are: a result, a tree of ArviZ, events, or arrays."""
     file = hdf5_file.Hdf5File(path, limit)
     groups = file.members()
+    if not chosen and (result := bilby_result.hdf5_result(file, groups, limit)) is not None:
+        file.close()
+        return result
     ranks = arviz_ranks.GROUP in groups and not roles.find_roles(groups).found
     is_tree = "posterior" in groups and not hdf5_file.is_dataset(groups["posterior"])
     if not chosen and ranks and not is_tree:

@@ -21,6 +21,7 @@ from validation_core.tables.options import Reading, ReadingOptions
 from validation_core.tables.source import LIMIT, AmbiguousOrder, ArraySource, UnknownArrays
 from validation_core.tables.table import Upload
 from validation_core.tables.truth_ranks import UnknownMaxRank
+from validation_core.tables.zarr_store import is_store_folder
 
 
 class MissingFile(FileNotFoundError, ValueError):
@@ -147,7 +148,7 @@ def opened_file(
         )
     own_name = file_name(file)
     with _stream(file, 2 * limit) as (stream, path):
-        kind = _kind(stream)
+        kind = "zarr" if path is not None and is_store_folder(path) else _kind(stream)
         reader = guarded_file.GuardedFile(
             stream, path, kind, file_stem(name or own_name), limit, chosen
         )
@@ -192,6 +193,8 @@ def _stream(file: File, most: int) -> Iterator[tuple[BinaryIO, Path | None]]:
             return
         with _copied(iter(lambda: file.read(_PIECE), b""), most) as copy:
             yield copy
+    elif is_store_folder(Path(file)):
+        yield io.BytesIO(), Path(file)
     else:
         with _at(Path(file), most) as opened:
             yield opened

@@ -37,6 +37,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "max_rank": ("max_rank", "num_posterior_samples"),
     "pit": ("pit", "pits", "pit_values"),
     "periods": ("periods",),
+    "discrete": ("discrete",),
     "bounds": ("bounds", "prior_bounds"),
     "log_q": ("log_q", "log_prob_true"),
     "log_q_draws": ("log_q_draws", "log_prob_samples"),

@@ -20,6 +20,7 @@ from validation_core.tables import (
     bounds,
     checks,
     corrections,
+    discrete,
     draw_counts,
     float_type,
     logarithms,
@@ -196,6 +197,8 @@ class TableUpload(Upload):
     """The weighted draws that `data` has equal draws of; None where draws came unweighted."""
     around: float | None = None
     """Where theta was drawn around x_o: as many times as wide as q there."""
+    discrete: tuple[int, ...] = ()
+    """Parameters that a user names as discrete: whether each has a value is tested."""
 
     def is_around(self, x: Array) -> bool:
         """Whether theta was drawn around the observation x (M,)."""
@@ -208,6 +211,15 @@ class TableUpload(Upload):
         """The table with its draws as they came, weighted or not."""
         q = self.data.q if self.weighting is None else self.weighting.q
         return PosteriorTable(self.data.theta, self.data.x, q)
+
+    @cached_property
+    def own_quantities(self) -> Mapping[str, OwnQuantity]:
+        """Test quantities of the user's own, then the events that a discrete parameter has a
+        value."""
+        own = own_quantities({**self.densities, **self.quantities})
+        for j in self.discrete:
+            own |= discrete.events_of(self.names[j], self.data.theta[:, j], self.data.q[..., j])
+        return own
 
     @cached_property
     def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
@@ -252,7 +264,8 @@ class TableUpload(Upload):
         observed = dict(zip(("x_o", "theta_o"), self.observed or (), strict=False))
         ends = {} if self.bounds is None else {"bounds": self.bounds}
         mark = {} if self.around is None else {"around": np.array([self.around])}
-        return {**table, **beside, **observed, **ends, **mark}
+        few = {"discrete": _marks(self.discrete, self.dims[0])} if self.discrete else {}
+        return {**table, **beside, **observed, **ends, **mark, **few}
 
 
 @dataclass(frozen=True, eq=False)
@@ -460,10 +473,11 @@ def _table(
     arrays = {**arrays, **_known({"x_o": columns.observed, "x_names": columns.names})}
     n, d = theta.shape
     q, saved_order = draws_array(real_numbers("theta_q", arrays["theta_q"]), n, d, order)
-    densities, density_warnings = read_densities(arrays, (n, q.shape[1]), saved_order)
-    given = weights.read_weights(arrays, (n, q.shape[1]), saved_order)
-    quantities, quantity_warnings = read_quantities(arrays, (n, q.shape[1]), saved_order)
     cut = draw_counts.cut_to_shortest(q)
+    sizes, kept = (n, q.shape[1]), cut.q.shape[1]
+    densities, density_warnings = read_densities(arrays, sizes, saved_order, kept)
+    given = weights.read_weights(arrays, sizes, saved_order)
+    quantities, quantity_warnings = read_quantities(arrays, sizes, saved_order, kept)
     q = cut.q
     # So that they are kept and left out with their rows.
     densities |= {**given.logs, **quantities}
@@ -497,18 +511,21 @@ def _table(
     ends = bounds.given_bounds(options.bounds, saved, names)
     if ends is not None:
         bounds.check_truths(theta, ends, names)
-    by_log = logarithms.chosen_columns(turned.data, names, options.logarithms)
+    observed = observed and (observed[0], angles.of_row(observed[1], turned.periods))
+    by_log = logarithms.chosen_columns(
+        turned.data, names, options.logarithms, observed and observed[1]
+    )
     densities = logarithms.densities_by_logarithm(densities, theta, q, by_log)
     outside = bounds.warnings(turned.data, ends, names)
+    marked = real_numbers("discrete", arrays["discrete"]) if "discrete" in arrays else None
+    few = discrete.chosen_columns(options.discrete, marked, names, theta, q)
+    by_log = [j for j in by_log if j not in few]
     theta, q = (logarithms.by_logarithm(a, by_log) for a in (turned.data.theta, turned.data.q))
     ends = None if ends is None else logarithms.bounds_by_logarithm(ends, by_log)
     came = PosteriorTable(theta, turned.data.x, q)
     logs = {name: densities.pop(name) for name in given.logs if name in densities}
     equal = weights.weigh(came, logs, densities) if "log_w_draws" in logs else None
-    observed = observed and (
-        observed[0],
-        logarithms.by_logarithm(angles.of_row(observed[1], turned.periods), by_log),
-    )
+    observed = observed and (observed[0], logarithms.by_logarithm(observed[1], by_log))
     mark, told_mark = around.read_around(
         arrays, observed=observed is not None, weighted={*weights.WEIGHTS} <= {*logs}
     )
@@ -531,7 +548,9 @@ def _table(
         *(equal.warnings if equal else ()),
         *told_mark,
     )
-    if own_quantities(densities) and shared_draws.shared_draw_groups(turned.data) is not None:
+    if (own_quantities(densities) or few) and shared_draws.shared_draw_groups(
+        turned.data
+    ) is not None:
         warnings += shared_draws_warnings(densities)
     numbers = {"0": theta, "1": x, "2": q, **densities}
     if equal:
@@ -539,6 +558,7 @@ def _table(
     numbers |= dict(zip(("x_o", "theta_o"), observed or (), strict=False))
     numbers |= {} if ends is None else {"bounds": ends}
     numbers |= {} if mark is None else {"around": np.array([mark])}
+    numbers |= {"discrete": _marks(few, d)} if few else {}
     beside = equal.densities if equal else densities
     whole = TableUpload(
         data=PosteriorTable(theta, x, equal.q if equal else q),
@@ -548,6 +568,7 @@ def _table(
         warnings=warnings,
         weighting=equal.weighting if equal else None,
         around=mark,
+        discrete=few,
         notes=(
             *notes,
             *roles.unread_notes(
@@ -580,12 +601,18 @@ def _table(
             *(["draws first"] if saved_order == "KND" else []),
             *(f"{name} is an angle" for name, p in zip(names, turned.periods, strict=True) if p),
             *(f"{names[j]} by its logarithm" for j in by_log),
+            *(f"{names[j]} is discrete" for j in few),
             *(["within the prior's bounds"] if ends is not None else []),
             *(["simulated around x_o"] if mark is not None else []),
         ),
     )
     labels = np.array(logarithms.labels(names, by_log))
     return _labelled(whole, {**arrays, "theta_names": labels} if by_log else arrays, came)
+
+
+def _marks(columns: Sequence[int], d: int) -> Array:
+    """1 (D,) for some columns, 0 for the others."""
+    return np.isin(np.arange(d), columns).astype(np.float32)
 
 
 def _known(arrays: Mapping[str, NDArray[np.generic] | None]) -> dict[str, NDArray[np.generic]]:

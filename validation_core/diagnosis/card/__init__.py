@@ -25,7 +25,7 @@ from validation_core.diagnosis.verdict import Diagnosis, scope_text
 from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
 from validation_core.tables import RanksUpload, SamplesUpload
-from validation_core.text import count_text, equals, level_text, share_text
+from validation_core.text import count_text, equals, first_text, level_text, share_text
 
 _TITLES: Mapping[State, str] = {
     "mistake": "Correct the file first",
@@ -35,6 +35,7 @@ _TITLES: Mapping[State, str] = {
     "too little": "Not enough data",
     "testing": "Testing",
 }
+_READ = 2  # ways in which parameters are read that a card names
 _UNENDED = "Not all tests have ended"
 _NEARER = "Simulate near your observation, and check that the model can produce it."
 
@@ -188,7 +189,8 @@ def _loaded(diagnosis: Diagnosis) -> str:
     if isinstance(upload, RanksUpload):
         return f"{rows}, {upload.ranked}, {parameters}"
     without = "" if upload.dims[1] else ", no x"
-    return f"{rows}, {upload.drawn[1]} each, {parameters}{without}"
+    read = f"; {first_text(upload.read_as, _READ)}" if upload.read_as else ""
+    return f"{rows}, {upload.drawn[1]} each, {parameters}{without}{read}"
 
 
 CARD_ENDINGS = (".png", ".pdf", ".svg")

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _BOOTSTRAPS = 1000
 NUMBERS_AT_ONCE = 2_000_000  # numbers of draws read at a time
+_LAGS = 100  # places between weighted draws whose pairs are read: few would leave a bias
 
 _FROM_UNIFORM = "distance from uniform (Kolmogorov) of"
 MOST_ON_PAGE = 12
@@ -62,14 +63,32 @@ class _RowScoreStudy(TableStudy[RowScores], spec="posteriors"):
 
     def answer(self, upload: TableUpload, store: Store, report: Report) -> RowScores:
         del store
-        return row_scores(upload.data)
+        return row_scores(upload.as_came)
 
 
-def row_scores(draws: PosteriorTable) -> RowScores:
+@dataclass(frozen=True, kw_only=True)
+class _WeightedScoreStudy(TableStudy[RowScores], spec="posteriors of weighted draws"):
+    """The same of draws that count by their weights, as they came."""
+
+    about: ClassVar[str] = "Scores of each row"
+
+    def answer(self, upload: TableUpload, store: Store, report: Report) -> RowScores:
+        del store
+        assert upload.weighting is not None, "asked of weighted draws alone"
+        return row_scores(upload.as_came, upload.weighting.arrays["log_w_draws"])
+
+
+def row_scores(draws: PosteriorTable, log_w: Array | None = None) -> RowScores:
     """Energy score and continuous ranked probability score of each row.
 
     Parameters are measured in standard deviations of the truths. Both are unbiased at any K: the
-    spread of q is estimated from pairs of distinct draws.
+    spread of q is estimated from pairs of distinct draws. Weighted draws count by their weights
+    w_k of sum 1, pairs by w_k w_l; these are ratios of means, whose bias falls with the number
+    of effective draws (prior draws with 15 effective ones: less than .5% of the score).
+
+    Args:
+        draws: the table.
+        log_w: log weights of its draws (N, K), up to one number at each x; None for equal ones.
 
     Raises:
         ValueError: for fewer than two draws at each x.
@@ -84,17 +103,48 @@ def row_scores(draws: PosteriorTable) -> RowScores:
     scale = np.where(scale > 0, scale, 1.0)
     energy, crps = np.empty(n), np.empty((n, d))
     step = max(1, NUMBERS_AT_ONCE // (k * d))
-    weight = (2 * np.arange(1, k + 1) - k - 1) / (k * (k - 1))  # of sorted draws: half the spread
     for start in range(0, n, step):
         part = slice(start, start + step)
+        weight = _shares(log_w[part]) if log_w is not None else np.full((1, k), 1 / k)
         q = np.asarray(draws.q[part], dtype=np.float64) / scale
         off = q - (np.asarray(draws.theta[part], dtype=np.float64) / scale)[:, None]
-        near = np.linalg.norm(off, axis=-1).mean(-1)
-        # Neighbours in no order: K - 1 of the K (K - 1) / 2 pairs, and no matrix of them.
-        apart = np.linalg.norm(np.diff(q, axis=1), axis=-1).mean(-1)
-        energy[part] = near - apart / 2
-        crps[part] = np.abs(off).mean(1) - np.einsum("k,nkd->nd", weight, np.sort(q, axis=1))
+        near = (weight * np.linalg.norm(off, axis=-1)).sum(-1)
+        energy[part] = near - _distance_apart(q, weight, 1 if log_w is None else _LAGS) / 2
+        crps[part] = (weight[..., None] * np.abs(off)).sum(1) - _half_spread(q, weight)
     return RowScores(energy, crps)
+
+
+def _distance_apart(q: Array, weight: Array, lags: int) -> Array:
+    """Mean distance (n,) between two different draws (n, K, D), from pairs a few places apart.
+
+    Neighbours, K - 1 of the K (K - 1) / 2 pairs, serve where draws count equally: no matrix of
+    all pairs is held.
+    """
+    most = max(1, q.shape[1] // 2)
+    total, weights = np.zeros(len(q)), np.zeros(len(q))
+    for lag in np.unique(np.linspace(1, most, min(lags, most)).astype(int)):
+        both = weight[:, lag:] * weight[:, :-lag]
+        total += (both * np.linalg.norm(q[:, lag:] - q[:, :-lag], axis=-1)).sum(-1)
+        weights += both.sum(-1)
+    return total / weights
+
+
+def _shares(log_w: Array) -> Array:
+    """Weights (n, K) of sum 1 in each row; equal ones where a row has no weight."""
+    top = log_w.max(axis=1, keepdims=True)
+    w = np.exp(log_w - np.where(np.isfinite(top), top, 0.0))
+    w = np.where(np.isfinite(top), w, 1.0) + np.finfo(float).tiny
+    return np.asarray(w / w.sum(axis=1, keepdims=True))
+
+
+def _half_spread(q: Array, weight: Array) -> Array:
+    """Half of the mean distance (n, D) between two different draws (n, K, D) by weight."""
+    order = np.argsort(q, axis=1)
+    w = np.take_along_axis(np.broadcast_to(weight[..., None], q.shape), order, axis=1)
+    below = np.cumsum(w, axis=1)
+    signed = w * (2 * below - w - 1)  # the weight below a draw, less that above it
+    pairs = 1 - np.square(weight).sum(-1, keepdims=True)
+    return np.asarray((signed * np.take_along_axis(q, order, axis=1)).sum(1) / pairs)
 
 
 class Measure(NamedTuple):
@@ -157,11 +207,6 @@ def unlike(first: Upload, other: Upload) -> str | None:
             f"Paired differences need the same simulations in the same order; got {n} rows of "
             f"{d} parameters and {m} of {e}. Draw from both at the same theta and x."
         )
-    if first.weighting or other.weighting:
-        return (
-            "Scores compare draws that count equally and never read the true value; got weighted "
-            "draws, which are drawn anew with the true value among them. Diagnose each alone."
-        )
     same = _close(*_angles_alike(first, other)) and (
         first.data.x.shape == other.data.x.shape and _close(first.data.x, other.data.x)
     )
@@ -196,9 +241,41 @@ def methods() -> tuple[Method, ...]:
     return tuple(METHODS[name]() for name in ("sbc", "tarp", "within_x", "colt"))
 
 
-def studies(upload: Upload, seed: int = 0) -> tuple[_RowScoreStudy, ...]:
+def studies(
+    upload: Upload, seed: int = 0
+) -> tuple[_RowScoreStudy, ...] | tuple[_WeightedScoreStudy, ...]:
     """The scores of a table's rows, where it has two draws at each x."""
-    return (_RowScoreStudy(digest=upload.digest, seed=seed),) if upload.k > 1 else ()
+    if upload.drawn[0] < 2:
+        return ()
+    if is_weighted(upload):
+        return (_WeightedScoreStudy(digest=upload.digest, seed=seed),)
+    return (_RowScoreStudy(digest=upload.digest, seed=seed),)
+
+
+def is_weighted(upload: Upload) -> bool:
+    """Whether a table's draws count by weights."""
+    return isinstance(upload, TableUpload) and upload.weighting is not None
+
+
+def weights_text(uploads: Sequence[Upload], labels: Sequence[str]) -> str | None:
+    """What comparing weighted draws leaves out; None where all draws count equally.
+
+    Args:
+        uploads: the tables.
+        labels: their names.
+    """
+    some = [
+        (label, upload.weighting)
+        for label, upload in zip(labels, uploads, strict=True)
+        if isinstance(upload, TableUpload) and upload.weighting is not None
+    ]
+    if not some:
+        return None
+    listed = list_text([f"{label} ({one.effective:.0f} effective)" for label, one in some])
+    return (
+        f"Draws of {listed} count by their weights. Distances of ranks are left out: weighted "
+        "draws are ranked with the true value among them."
+    )
 
 
 def measures(
@@ -232,7 +309,9 @@ def measures(
     if len(densities) == len(uploads):
         about = "mean log density of the true values under q; highest for the true posterior"
         metrics.append(_mean(densities, reference, "log_q", "log score", about, higher=True))
-    for name, (title, about) in RANKED.items():
+    # Weighted draws are drawn anew with the true value among them, which shrinks distances.
+    ranked = {} if any(map(is_weighted, uploads)) else RANKED
+    for name, (title, about) in ranked.items():
         ranks = [_ranks(each, name) for each in records]
         if all(u is not None for u in ranks):
             metrics.append(
