@@ -22,6 +22,7 @@ from validation_core.cli.options import (
     write_json_text,
 )
 from validation_core.cli.process import tell
+from validation_core.cli.stream import add_stream_options, run_stream
 from validation_core.diagnosis import Diagnosis, findings
 from validation_core.diagnosis.outcome import EXIT_CODES, Outcome, outcome
 from validation_core.diagnosis.questions import QUESTIONS, Asked
@@ -151,6 +152,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="bias of one parameter, in posterior sds, that is to be found with power 0.8; "
         f"default {ENOUGH:g}",
     )
+    add_stream_options(parser)
     parser.set_defaults(run=_run)
 
 
@@ -160,6 +162,8 @@ def _run(chosen: argparse.Namespace) -> int:
     Raises:
         ValueError: for a file or options that cannot be used.
     """
+    if chosen.stream:
+        return run_stream(chosen)
     wanted, questions = _wanted(chosen.method), _asked(chosen.answers)
     table = read_table(chosen.files, chosen)
     figures = [path for _, path in chosen.figure]
