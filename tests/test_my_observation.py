@@ -218,3 +218,24 @@ def test_the_page_opens_with_an_example(monkeypatch):
     page.segmented_control(key="look-at").set_value("row").run()
     assert not page.exception
     assert "looks like one of the simulations" in " ".join(text.value for text in page.markdown)
+
+
+def test_a_file_holds_several_observations_and_what_q_predicts(tmp_path):
+    rng = np.random.default_rng(5)
+    x_o = rng.standard_normal((4, 3))
+    x_o[2] = 30
+    table = npt.Table(**arrays(), x_o=x_o, x_rep=rng.standard_normal((50, 3)))
+    again = npt.read(table.save(tmp_path / "table.npz"))
+    assert again.upload.digest == table.upload.digest != npt.Table(**arrays()).upload.digest
+    result = asked(again)
+    assert result.x_o.shape == (4, 3)
+    assert "1 of 4 observations is unlike the simulations" in result.sentences[0]
+    assert result["predictive"].numbers["draws"] == 50
+    assert "1 of your 4 observations is unlike the simulations: 2" in unlike(again.upload)
+    lone = npt.Table(**arrays(), x_o=x_o[2])
+    assert lone.upload.observed is None and "x_o came without theta_o" in lone.notes[-1]
+    assert "unlike every simulation" in unlike(lone.upload)
+    found = verdict([], again.upload)
+    said = json.loads(report.as_json(found, {}))["my_observation"]
+    assert [answer["name"] for answer in said] == ["simulated", "near", "predictive"]
+    assert json.loads(report.as_json(verdict([], Upload.of(arrays())), {}))["my_observation"] == []

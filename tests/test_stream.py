@@ -88,7 +88,8 @@ def test_a_state_does_not_change_as_rows_come():
 
 def test_a_narrow_q_is_decided_soon_and_named():
     after = [last([drawn(300, seed, width=0.7)], learn=False).decided_after for seed in range(20)]
-    assert all(after) and np.median(after) < 80
+    assert all(after)
+    assert np.median(after) < 80
     state = last([drawn(300, width=0.5)], learn=False)
     assert state.sentences[0].startswith(f"q is wrong: decided after {state.decided_after} of 300")
     assert state.figures()[0].title == "Evidence against q, row after row"
@@ -176,7 +177,8 @@ def test_a_file_of_lines_and_a_folder_are_read_to_their_end(tmp_path, capsys):
     np.savez(tmp_path / "a.npz", **drawn(20, width=0.3))
     assert main([*command, str(tmp_path), "--json", "-"]) == 0
     said = json.loads(capsys.readouterr().out)
-    assert said["rows"] == 40 and said["decided_after"] <= 20
+    assert said["rows"] == 40
+    assert said["decided_after"] <= 20
 
 
 @pytest.mark.parametrize(
@@ -197,4 +199,5 @@ def test_the_command_refuses_in_words(tmp_path, capsys, text, options, message):
 def test_a_wrong_name_needs_its_own_evidence():
     each = np.log(np.array([[10.0, 30.0], [1.0, 50.0]]))
     found = RankEvidence(np.log(np.array([5.5, 40.0])), each, np.array([3]))
-    assert found.named(0.05) == () and found.clear_scores(0.05) == (1,)
+    assert found.named(0.05) == ()
+    assert found.clear_scores(0.05) == (1,)

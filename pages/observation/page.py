@@ -38,7 +38,8 @@ _FILE = (
 def _prepared(upload: TableUpload, example: bool) -> Prepared | None:
     """The observation that is asked for; None while there is none, its refusal shown."""
     try:
-        where = place.asked(upload, _WAVE if example else "")
+        own = "My x_o" if upload.observations is not None else ""
+        where = place.asked(upload, _WAVE if example else own)
     except NothingTyped:
         return None
     with st.popover("Observation from a file", icon=":material/upload_file:", type="tertiary"):
@@ -62,7 +63,7 @@ def _picked(upload: TableUpload, where: Any, example: bool) -> dict[str, Any]:
         return {"x_o": where}
     if example:
         return {"x_o": examples.SECOND_WAVE}
-    return {} if upload.observed is not None else {"x_o": central_row(upload.data.x)}
+    return {} if upload.observations is not None else {"x_o": central_row(upload.data.x)}
 
 
 def _look(ready: Prepared, alpha: float, seed: int) -> Sequence[ObservationAnswer]:

@@ -211,14 +211,14 @@ def prepare(
     Raises:
         ValueError: for an observation that does not fit the table.
     """
-    own = x_o is None
+    own = x_o is None and upload.observed is not None
     at = own_observation(upload) if x_o is None else observation_at(upload, x_o)
     if theta_o is not None:
         upload, own = with_observation(upload, at.x[0], np.asarray(theta_o)), True
     log_q, log_joint = _densities(log_q_o, log_joint_o)
     at = replace(
         at,
-        x_rep=_predictions(x_rep, upload.dims[1]),
+        x_rep=at.x_rep if x_rep is None else _predictions(x_rep, upload.dims[1]),
         log_q=log_q,
         log_joint=log_joint,
         summaries=_summaries(x_summary, x_summary_o, (upload.n, len(at.x))),

@@ -54,7 +54,9 @@ is read before its declared size has been accepted. It holds
                                              a row out of its test
   log_w, log_w_draws          (N,), (N, K)   optional: log weights, claimed density over the one
                                              drawn from; w, w_draws (weights) where no logarithms
-  x_o, theta_o                (M,), (K', D)  optional: your own observation and q's draws there
+  x_o, theta_o                (M,), (K', D)  optional: your own observation, or several (J, M), and
+                                             q's draws at the first
+  x_rep                       (L, M)         optional: data simulated at these draws
   theta_names, x_names        (D,), (M,)     optional labels
   periods                     (D,)           optional: of parameters that are angles, 0 for others;
                                              recognised where it is left out

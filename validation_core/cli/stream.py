@@ -33,9 +33,9 @@ def add_stream_options(parser: argparse.ArgumentParser) -> None:
     """Add --stream and --wait."""
     group = parser.add_argument_group(
         "stream",
-        "FILE is then - (lines of JSON on standard input), a .jsonl or .ndjson file that may still "
-        "grow, a folder to which .npz files are added, or a table's file, read row by row. A line "
-        'is an object: {"theta": [...], "x": [...], "theta_q": [[...], ...]}.',
+        "FILE is then - (lines of JSON on standard input), a .jsonl or .ndjson file that may "
+        "still grow, a folder to which .npz files are added, or a table's file, read row by row. "
+        'A line is an object: {"theta": [...], "x": [...], "theta_q": [[...], ...]}.',
     )
     group.add_argument(
         "--stream",
@@ -82,8 +82,8 @@ def run_stream(chosen: argparse.Namespace) -> int:
             tell(f"{state.n:,} rows: evidence {number_text(state.evalue, 2)} to 1")
     if state is None:
         raise ValueError(
-            f"A stream has rows; got none from {chosen.files[0]} in {chosen.wait:g} s. Wait longer "
-            "by --wait SECONDS, or name the file that grows."
+            f"A stream has rows; got none from {chosen.files[0]} in {chosen.wait:g} s. Wait "
+            "longer by --wait SECONDS, or name the file that grows."
         )
     if chosen.report:
         chosen.report.write_text(state.document(), encoding="utf-8")

@@ -5,8 +5,9 @@ it by a density f has wealth W_t = f(U_1) .. f(U_t), and E[W_t | the past] = W_(
 integral of f, which is 1: a martingale of mean 1. So is any average of such wealths, over
 densities and over several sequences of one table, however these depend on one another. A rank may
 be that of a score which was learned from the past rows: given them the score is fixed, and the
-rank of a true value among draws of its own law is uniform as before. Hence the chance that the wealth ever
-reaches 1 / alpha is at most alpha (Ville), and 1 / max W is a p-value at every t at once.
+rank of a true value among draws of its own law is uniform as before. Hence the chance that the
+wealth ever reaches 1 / alpha is at most alpha (Ville), and 1 / max W is a p-value at every t at
+once.
 
 References:
     Ville (1939), Étude critique de la notion de collectif.

@@ -14,7 +14,15 @@ from validation_core.tables.records import field_labels, fields_array, fields_he
 from validation_core.tables.source import ArrayHeader, Order, label_header
 from validation_core.text import count_text
 
-_OF_THE_TABLE = ("x_o", "theta_o", "around", "periods", "p", "q")  # no row has one of its own
+_OF_THE_TABLE = (
+    "x_o",
+    "theta_o",
+    "x_rep",
+    "around",
+    "periods",
+    "p",
+    "q",
+)  # no row has one of its own
 
 
 def one_simulation(headers: Mapping[str, ArrayHeader]) -> bool:

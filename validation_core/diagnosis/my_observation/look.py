@@ -16,7 +16,7 @@ from validation_core.diagnosis.my_observation.targeted import targeted
 from validation_core.diagnosis.my_observation.weights import log_ratios, weights
 from validation_core.localization import neighbours
 from validation_core.statistics.strangeness import FEWEST
-from validation_core.tables import TableUpload
+from validation_core.tables import TableUpload, Upload
 from validation_core.types import Array, PosteriorTable
 
 _NEAREST = 20  # rows whose weights stand for the observation's
@@ -46,12 +46,16 @@ def own_observation(upload: TableUpload) -> Observation:
     Raises:
         ValueError: where none did.
     """
-    if upload.observed is None:
+    if upload.observations is None:
         raise ValueError(
             "An observation has the numbers of an x; got a table without x_o. Name one: x_o, or "
             "a row of the table."
         )
-    return Observation(upload.observed[0][None])
+    x_rep = upload.x_rep
+    return Observation(
+        upload.observations.astype(np.float64),
+        x_rep=None if x_rep is None else x_rep.astype(np.float64),
+    )
 
 
 def observation_at(upload: TableUpload, x_o: ArrayLike | int | Sequence[int]) -> Observation:
@@ -146,6 +150,15 @@ def look(
             replace(answer, sentences=(*answer.sentences, first)) for answer in answers[1:]
         ]
     return worst_first(answers)
+
+
+def own_answers(
+    upload: Upload, alpha: float = 0.05, seed: int = 0
+) -> tuple[ObservationAnswer, ...]:
+    """What needs no training of the observation that came with a table; nothing without one."""
+    if not isinstance(upload, TableUpload) or upload.observations is None or upload.n < FEWEST:
+        return ()
+    return look(upload, own_observation(upload), alpha=alpha, seed=seed)
 
 
 def _without(table: PosteriorTable, rows: Sequence[int]) -> PosteriorTable:
