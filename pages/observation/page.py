@@ -16,7 +16,7 @@ from validation_core import keys
 from validation_core.api.observation import Prepared, missing_answers, prepare
 from validation_core.diagnosis import examples, tasks
 from validation_core.diagnosis.my_observation.answer import ObservationAnswer, worst_first
-from validation_core.diagnosis.my_observation.look import look
+from validation_core.diagnosis.my_observation.look import look, require_x
 from validation_core.localization.neighbours import central_row
 from validation_core.tables import TableUpload, Upload
 from validation_core.tables.observed import read_observation
@@ -79,9 +79,12 @@ def _look(ready: Prepared, alpha: float, seed: int) -> Sequence[ObservationAnswe
 
 
 def _show(upload: Upload, label: str, example: bool) -> None:
-    if not isinstance(upload, TableUpload):
-        st.info("An observation is an x; two samples p and q have none. Bring theta, x, theta_q.")
+    try:
+        require_x(upload)
+    except ValueError as refusal:
+        st.info(plain(str(refusal)))
         return
+    assert isinstance(upload, TableUpload), "others have no x"
     ready = _prepared(upload, example)
     if ready is None:
         return

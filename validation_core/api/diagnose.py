@@ -48,7 +48,7 @@ from validation_core.engine import Task, WorkerPool
 from validation_core.engine.pool import helper_pool
 from validation_core.methods.base import Method
 from validation_core.relabelling.claims import Claims
-from validation_core.scores.trained_scores import Training
+from validation_core.scores.trained_scores import Training, TrainTask
 from validation_core.store import Store
 from validation_core.tables import ProbabilitiesUpload, TableUpload, Upload
 from validation_core.tables.reading import File
@@ -440,9 +440,16 @@ def ask(
         raise ValueError(reason or f"A question needs theta, x and theta_q; got {upload.held}.")
     tasks.register_upload(upload)
     studies = wanted.studies(upload, resolve_methods(methods), seed, **options)
-    relabelling = tasks.relabelling_for(upload, _networks(studies), seed, store)
-    with progress_watch(progress) as watch:
-        run_in_turn([relabelling, *studies], store, watch)
+    networks = _networks(studies)
+    relabelling = tasks.relabelling_for(upload, networks, seed, store)
+    # The longest training first: a helper takes the others meanwhile.
+    trainings = [
+        TrainTask(trainings=(training,))
+        for training in sorted(networks, key=lambda training: -training.recipe.cost())
+    ]
+    queue = [*trainings, relabelling, *studies]
+    with progress_watch(progress) as watch, helper_processes(queue, store, [upload]) as helpers:
+        run_in_turn(queue, store, watch, helpers=helpers)
     record = relabelling.load(store)
     assert record is not None, "it has run"
     results = [result for study in studies if (result := study.load(store)) is not None]

@@ -20,6 +20,7 @@ from validation_core.diagnosis.my_observation.look import (
     look,
     observation_at,
     own_observation,
+    require_x,
 )
 from validation_core.diagnosis.questions.observation import ObservationQuestion
 from validation_core.diagnosis.questions.observation.place import Where
@@ -157,11 +158,8 @@ def observation(
         True
     """
     upload = as_table(table).upload
-    if not isinstance(upload, TableUpload):
-        raise ValueError(
-            "An observation is an x; got two samples p and q, which have none. Bring theta, x and "
-            "theta_q."
-        )
+    require_x(upload)
+    assert isinstance(upload, TableUpload), "others have no x"
     ready = prepare(
         upload,
         x_o,
@@ -293,6 +291,12 @@ def _densities(
     """
     if log_q_o is None and log_joint_o is None:
         return None, None
+    kinds = {np.asarray(one).dtype.kind for one in (log_q_o, log_joint_o) if one is not None}
+    if not kinds <= {*"iuf"}:
+        raise ValueError(
+            "log_q_o and log_joint_o hold logarithms of densities; got other things than numbers. "
+            "Give both at the same draws."
+        )
     sizes = [None if one is None else np.size(one) for one in (log_q_o, log_joint_o)]
     if sizes[0] != sizes[1]:
         raise ValueError(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from validation_core.relabelling.claims import x_column_name
 from validation_core.rng import stream
@@ -37,12 +38,28 @@ def rank_among(
     return strangeness(x, x_o, rng, summaries=summaries)
 
 
+def independent_rows(upload: TableUpload, without: Sequence[int] = ()) -> NDArray[np.int64]:
+    """Rows whose x are independent of one another: of those that share their draws, and so their
+    x, the first. An observation ranks among these alone.
+
+    Args:
+        upload: the table.
+        without: rows that are left out.
+    """
+    groups = upload.groups
+    rows = np.arange(upload.n) if groups is None else np.unique(groups, return_index=True)[1]
+    return np.setdiff1d(rows, without)
+
+
 def own_rank(upload: Upload) -> Strangeness | None:
     """The rank of a table's own observations; None without any, or with too few simulations."""
-    if not isinstance(upload, TableUpload) or upload.observations is None or upload.n < FEWEST:
+    if not isinstance(upload, TableUpload) or upload.observations is None:
+        return None
+    rows = independent_rows(upload)
+    if len(rows) < FEWEST:
         return None
     if upload not in _ranked:
-        _ranked[upload] = rank_among(upload.data.x, upload.observations, 0)
+        _ranked[upload] = rank_among(upload.data.x[rows], upload.observations, 0)
     return _ranked[upload]
 
 
