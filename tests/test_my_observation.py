@@ -74,6 +74,15 @@ def test_a_row_is_left_out_of_what_it_is_judged_by():
     assert np.array_equal(result.x_o[0], arrays()["x"][7])
 
 
+def test_several_rows_are_left_out_of_what_they_are_judged_by():
+    result = asked(arrays(), rows=np.array([7, 3]))
+    assert np.array_equal(result.x_o, arrays()["x"][[7, 3]])
+    assert result["simulated"].numbers["joint"] is not None
+    for wrong, words in (({"rows": [3, 3]}, "once; got"), ({"x_o": 1, "rows": [3]}, "got both")):
+        with pytest.raises(ValueError, match=words):
+            asked(arrays(), **wrong)
+
+
 def test_several_observations_are_told_by_their_number():
     x_o = np.random.default_rng(1).standard_normal((6, 3))
     x_o[4] = 30

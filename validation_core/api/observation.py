@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from validation_core.diagnosis.my_observation.answer import ObservationAnswer, w
 from validation_core.diagnosis.my_observation.local import local
 from validation_core.diagnosis.my_observation.look import (
     Observation,
+    at_rows,
     look,
     observation_at,
     own_observation,
@@ -121,6 +122,7 @@ def observation(
     log_joint_o: ArrayLike | None = None,
     x_summary: ArrayLike | None = None,
     x_summary_o: ArrayLike | None = None,
+    rows: Sequence[int] = (),
     local: bool = True,
     alpha: float = 0.05,
     seed: int = 0,
@@ -144,6 +146,7 @@ def observation(
         log_joint_o: log p(theta, x_o) at theta_o (K',), up to one constant.
         x_summary: further quantities of the simulations (N, S) that x_o is compared in.
         x_summary_o: the same of the observations (S,) or (J, S).
+        rows: places of rows that are the observations, in place of x_o.
         local: whether L-C2ST and CoLT are trained, which takes seconds.
         alpha: level of each answer by itself.
         seed: of ties, splits and networks.
@@ -169,6 +172,7 @@ def observation(
         log_joint_o=log_joint_o,
         x_summary=x_summary,
         x_summary_o=x_summary_o,
+        rows=rows,
     )
     upload, at = ready.upload, ready.observation
     answers = list(look(upload, at, alpha=alpha, seed=seed))
@@ -203,14 +207,21 @@ def prepare(
     log_joint_o: ArrayLike | None = None,
     x_summary: ArrayLike | None = None,
     x_summary_o: ArrayLike | None = None,
+    rows: Sequence[int] = (),
 ) -> Prepared:
     """Check what was given of an observation; the arguments are those of `observation`.
 
     Raises:
         ValueError: for an observation that does not fit the table.
     """
-    own = x_o is None and upload.observed is not None
-    at = own_observation(upload) if x_o is None else observation_at(upload, x_o)
+    rows = tuple(map(int, rows))
+    own = x_o is None and not rows and upload.observed is not None
+    if rows and x_o is not None:
+        raise ValueError("An observation is x_o or rows of the table; got both. Leave one out.")
+    if rows:
+        at = at_rows(upload, rows)
+    else:
+        at = own_observation(upload) if x_o is None else observation_at(upload, x_o)
     if theta_o is not None:
         upload, own = with_observation(upload, at.x[0], np.asarray(theta_o)), True
     log_q, log_joint = _densities(log_q_o, log_joint_o)

@@ -27,9 +27,9 @@ class StreamResult(Result):
     Examples:
         >>> *_, last = npt.watch([table])
         >>> last.sentences[0]
-        'q is wrong: decided after 13 of 60 rows, in b and a (p < .001, valid however ...'
+        'q is wrong: decided after 10 of 60 rows (p < 0.0001, valid however often one looks).'
         >>> last.decided_after, last.pvalue < 0.05
-        (13, True)
+        (10, True)
     """
 
     evidence: RankEvidence

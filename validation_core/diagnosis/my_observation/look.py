@@ -106,6 +106,8 @@ def at_rows(upload: TableUpload, rows: Sequence[int]) -> Observation:
     Raises:
         ValueError: for a row that is not there.
     """
+    if len(set(rows)) < len(rows):
+        raise ValueError(f"Each row is looked at once; got {list(rows)}. Name it once.")
     for row in rows:
         if not 0 <= row < upload.n:
             raise ValueError(

@@ -34,8 +34,8 @@ def stream_sentences(
         )
     rows = f"{after:,} of {n:,} rows" if n > after else count_text(after, "row")
     return (
-        f"q is wrong: decided after {rows}{_where(found, names, alpha)} (p {p}, valid however "
-        "often one looks).",
+        f"q is wrong: decided after {rows} (p {p}, valid however often one looks).",
+        *_clearest(found, names, alpha),
         *lost,
     )
 
@@ -43,12 +43,13 @@ def stream_sentences(
 def score_titles(found: RankEvidence, names: Sequence[str]) -> list[str]:
     """Each score in words."""
     own = [parameter_name(names, int(which)) for which in found.parameters]
-    others = ["the distance from q's middle"] * (len(own) > 1)
+    others = ["the distance of true values from q's middle"] * (len(own) > 1)
     learned = ["a score learned from the rows before"]
     return [*own, *others, *learned][: len(found.each)]
 
 
-def _where(found: RankEvidence, names: Sequence[str], alpha: float) -> str:
+def _clearest(found: RankEvidence, names: Sequence[str], alpha: float) -> tuple[str, ...]:
+    """A sentence that names the scores whose own evidence rejects; none where none does."""
     titles = score_titles(found, names)
     clear = [titles[i] for i in found.clear_scores(alpha)[:_NAMED]]
-    return f", in {list_text(clear)}" if clear else ""
+    return (f"Clearest in {list_text(clear)}.",) if clear else ()
