@@ -74,6 +74,15 @@ def test_a_row_is_left_out_of_what_it_is_judged_by():
     assert np.array_equal(result.x_o[0], arrays()["x"][7])
 
 
+def test_several_rows_are_left_out_of_what_they_are_judged_by():
+    result = asked(arrays(), rows=np.array([7, 3]))
+    assert np.array_equal(result.x_o, arrays()["x"][[7, 3]])
+    assert result["simulated"].numbers["joint"] is not None
+    for wrong, words in (({"rows": [3, 3]}, "once; got"), ({"x_o": 1, "rows": [3]}, "got both")):
+        with pytest.raises(ValueError, match=words):
+            asked(arrays(), **wrong)
+
+
 def test_several_observations_are_told_by_their_number():
     x_o = np.random.default_rng(1).standard_normal((6, 3))
     x_o[4] = 30
@@ -136,6 +145,7 @@ def test_what_was_not_given_says_what_it_needs():
         ({"x_o": np.zeros(3), "x_summary": np.zeros((400, 2))}, "x_summary_o"),
         ({"x_o": np.zeros(3), "theta_o": np.zeros((9, 3))}, "theta_o must hold"),
         ({}, "got a table without x_o"),
+        ({"x_o": 0, "log_q_o": ["a"], "log_joint_o": ["b"]}, "got other things than numbers"),
     ],
 )
 def test_what_does_not_fit_is_refused(given, message):
@@ -143,9 +153,42 @@ def test_what_does_not_fit_is_refused(given, message):
         asked(arrays(), **given)
 
 
-def test_two_samples_have_no_observation():
-    with pytest.raises(ValueError, match="got two samples"):
-        asked({"p": np.zeros((50, 2)), "q": np.ones((50, 2))}, np.zeros(2))
+@pytest.mark.parametrize(
+    ("table", "held"),
+    [
+        (lambda: {"p": np.zeros((50, 2)), "q": np.ones((50, 2))}, "two samples p and q"),
+        (lambda: npt.Table.ranks(np.arange(60.0)[:, None], 60), "ranks alone"),
+        (lambda: npt.Table.classes(np.full((60, 2), 0.5), np.arange(60) % 2), "probabilities"),
+        (lambda: {name: arrays()[name] for name in ("theta", "theta_q")}, "but no x"),
+    ],
+)
+@pytest.mark.parametrize("x_o", [np.zeros(2), 3])
+def test_without_x_there_is_no_observation(table, held, x_o):
+    with pytest.raises(ValueError, match=f"An observation is an x; got .*{held}"):
+        asked(table(), x_o)
+
+
+def test_rows_that_share_one_x_count_once():
+    shared = {name: np.repeat(array[:40], 10, axis=0) for name, array in arrays().items()}
+    shared["theta"] = arrays()["theta"]
+    result = asked(shared, np.full(3, 0.3))
+    assert result["simulated"].numbers["simulations"] == 40
+    assert result["simulated"].state == "no problem"
+    with pytest.raises(ValueError, match="20 simulations of their own; got 5"):
+        asked(
+            {
+                **shared,
+                "x": np.repeat(shared["x"][::80], 80, 0),
+                "theta_q": np.repeat(shared["theta_q"][::80], 80, 0),
+            },
+            np.zeros(3),
+        )
+
+
+def test_an_observation_beyond_all_numbers_has_answers():
+    result = asked(arrays(), np.full(3, 1e100))
+    assert result["simulated"].state == "problem"
+    assert result["near"].pvalue > 0.05
 
 
 def one_coordinate_off():
@@ -218,3 +261,25 @@ def test_the_page_opens_with_an_example(monkeypatch):
     page.segmented_control(key="look-at").set_value("row").run()
     assert not page.exception
     assert "looks like one of the simulations" in " ".join(text.value for text in page.markdown)
+
+
+def test_a_file_holds_several_observations_and_what_q_predicts(tmp_path):
+    rng = np.random.default_rng(5)
+    x_o = rng.standard_normal((4, 3))
+    x_o[2] = 30
+    table = npt.Table(**arrays(), x_o=x_o, x_rep=rng.standard_normal((50, 3)))
+    again = npt.read(table.save(tmp_path / "table.npz"))
+    assert again.upload.digest == table.upload.digest != npt.Table(**arrays()).upload.digest
+    result = asked(again)
+    assert result.x_o.shape == (4, 3)
+    assert "1 of 4 observations is unlike the simulations" in result.sentences[0]
+    assert result["predictive"].numbers["draws"] == 50
+    assert "1 of your 4 observations is unlike the simulations: 2" in unlike(again.upload)
+    lone = npt.Table(**arrays(), x_o=x_o[2])
+    assert lone.upload.observed is None
+    assert "x_o came without theta_o" in lone.notes[-1]
+    assert "unlike every simulation" in unlike(lone.upload)
+    found = verdict([], again.upload)
+    said = json.loads(report.as_json(found, {}))["my_observation"]
+    assert [answer["name"] for answer in said] == ["simulated", "near", "predictive"]
+    assert json.loads(report.as_json(verdict([], Upload.of(arrays())), {}))["my_observation"] == []

@@ -24,6 +24,8 @@ from .api.run import MethodResult as MethodResult
 from .api.run import run as run
 from .api.table import Table as Table
 from .api.table import read as read
+from .api.watch import StreamResult as StreamResult
+from .api.watch import watch as watch
 from .benchmarks import BENCHMARKS as BENCHMARKS
 from .benchmarks import BayesModel as BayesModel
 from .benchmarks import Boundary as Boundary

@@ -16,7 +16,7 @@ from validation_core import keys
 from validation_core.api.observation import Prepared, missing_answers, prepare
 from validation_core.diagnosis import examples, tasks
 from validation_core.diagnosis.my_observation.answer import ObservationAnswer, worst_first
-from validation_core.diagnosis.my_observation.look import look
+from validation_core.diagnosis.my_observation.look import look, require_x
 from validation_core.localization.neighbours import central_row
 from validation_core.tables import TableUpload, Upload
 from validation_core.tables.observed import read_observation
@@ -38,7 +38,8 @@ _FILE = (
 def _prepared(upload: TableUpload, example: bool) -> Prepared | None:
     """The observation that is asked for; None while there is none, its refusal shown."""
     try:
-        where = place.asked(upload, _WAVE if example else "")
+        own = "My x_o" if upload.observations is not None else ""
+        where = place.asked(upload, _WAVE if example else own)
     except NothingTyped:
         return None
     with st.popover("Observation from a file", icon=":material/upload_file:", type="tertiary"):
@@ -62,7 +63,7 @@ def _picked(upload: TableUpload, where: Any, example: bool) -> dict[str, Any]:
         return {"x_o": where}
     if example:
         return {"x_o": examples.SECOND_WAVE}
-    return {} if upload.observed is not None else {"x_o": central_row(upload.data.x)}
+    return {} if upload.observations is not None else {"x_o": central_row(upload.data.x)}
 
 
 def _look(ready: Prepared, alpha: float, seed: int) -> Sequence[ObservationAnswer]:
@@ -78,9 +79,12 @@ def _look(ready: Prepared, alpha: float, seed: int) -> Sequence[ObservationAnswe
 
 
 def _show(upload: Upload, label: str, example: bool) -> None:
-    if not isinstance(upload, TableUpload) or not upload.dims[1]:
-        st.info(f"An observation is an x; got {upload.held}. Bring theta, x and theta_q.")
+    try:
+        require_x(upload)
+    except ValueError as refusal:
+        st.info(plain(str(refusal)))
         return
+    assert isinstance(upload, TableUpload), "others have no x"
     ready = _prepared(upload, example)
     if ready is None:
         return

@@ -52,7 +52,7 @@ from validation_core.engine.pool import helper_pool
 from validation_core.mending import Mended
 from validation_core.methods.base import Method
 from validation_core.relabelling.claims import Claims
-from validation_core.scores.trained_scores import Training
+from validation_core.scores.trained_scores import Training, TrainTask
 from validation_core.store import Store
 from validation_core.tables import ProbabilitiesUpload, TableUpload, Upload
 from validation_core.tables.reading import File
@@ -489,9 +489,16 @@ def ask(
     known = [*signature(ask).parameters, *signature(wanted.studies).parameters]
     check_keywords("ask", options, known)
     studies = wanted.studies(upload, resolve_methods(methods), seed, **options)
-    relabelling = tasks.relabelling_for(upload, _networks(studies), seed, store)
-    with progress_watch(progress) as watch:
-        run_in_turn([relabelling, *studies], store, watch)
+    networks = _networks(studies)
+    relabelling = tasks.relabelling_for(upload, networks, seed, store)
+    # The longest training first: a helper takes the others meanwhile.
+    trainings = [
+        TrainTask(trainings=(training,))
+        for training in sorted(networks, key=lambda training: -training.recipe.cost())
+    ]
+    queue = [*trainings, relabelling, *studies]
+    with progress_watch(progress) as watch, helper_processes(queue, store, [upload]) as helpers:
+        run_in_turn(queue, store, watch, helpers=helpers)
     record = relabelling.load(store)
     assert record is not None, "it has run"
     results = [result for study in studies if (result := study.load(store)) is not None]

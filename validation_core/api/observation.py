@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -18,9 +18,11 @@ from validation_core.diagnosis.my_observation.answer import ObservationAnswer, w
 from validation_core.diagnosis.my_observation.local import local
 from validation_core.diagnosis.my_observation.look import (
     Observation,
+    at_rows,
     look,
     observation_at,
     own_observation,
+    require_x,
 )
 from validation_core.diagnosis.questions.observation import ObservationQuestion
 from validation_core.diagnosis.questions.observation.place import Where
@@ -125,6 +127,7 @@ def observation(
     log_joint_o: ArrayLike | None = None,
     x_summary: ArrayLike | None = None,
     x_summary_o: ArrayLike | None = None,
+    rows: Sequence[int] = (),
     local: bool = True,
     alpha: float = 0.05,
     seed: int = 0,
@@ -148,6 +151,7 @@ def observation(
         log_joint_o: log p(theta, x_o) at theta_o (K',), up to one constant.
         x_summary: further quantities of the simulations (N, S) that x_o is compared in.
         x_summary_o: the same of the observations (S,) or (J, S).
+        rows: places of rows that are the observations, in place of x_o.
         local: whether L-C2ST and CoLT are trained, which takes seconds.
         alpha: level of each answer by itself.
         seed: of ties, splits and networks.
@@ -162,8 +166,8 @@ def observation(
         True
     """
     upload = as_table(table).upload
-    if not isinstance(upload, TableUpload) or not upload.dims[1]:
-        raise ValueError(f"An observation is an x; got {upload.held}. Bring theta, x and theta_q.")
+    require_x(upload)
+    assert isinstance(upload, TableUpload), "others have no x"
     ready = prepare(
         upload,
         x_o,
@@ -173,6 +177,7 @@ def observation(
         log_joint_o=log_joint_o,
         x_summary=x_summary,
         x_summary_o=x_summary_o,
+        rows=rows,
     )
     upload, at = ready.upload, ready.observation
     answers = list(look(upload, at, alpha=alpha, seed=seed))
@@ -207,20 +212,27 @@ def prepare(
     log_joint_o: ArrayLike | None = None,
     x_summary: ArrayLike | None = None,
     x_summary_o: ArrayLike | None = None,
+    rows: Sequence[int] = (),
 ) -> Prepared:
     """Check what was given of an observation; the arguments are those of `observation`.
 
     Raises:
         ValueError: for an observation that does not fit the table.
     """
-    own = x_o is None
-    at = own_observation(upload) if x_o is None else observation_at(upload, x_o)
+    rows = tuple(map(int, rows))
+    own = x_o is None and not rows and upload.observed is not None
+    if rows and x_o is not None:
+        raise ValueError("An observation is x_o or rows of the table; got both. Leave one out.")
+    if rows:
+        at = at_rows(upload, rows)
+    else:
+        at = own_observation(upload) if x_o is None else observation_at(upload, x_o)
     if theta_o is not None:
         upload, own = with_observation(upload, at.x[0], np.asarray(theta_o)), True
     log_q, log_joint = _densities(log_q_o, log_joint_o)
     at = replace(
         at,
-        x_rep=_predictions(x_rep, upload.dims[1]),
+        x_rep=at.x_rep if x_rep is None else _predictions(x_rep, upload.dims[1]),
         log_q=log_q,
         log_joint=log_joint,
         summaries=_summaries(x_summary, x_summary_o, (upload.n, len(at.x))),
@@ -295,6 +307,12 @@ def _densities(
     """
     if log_q_o is None and log_joint_o is None:
         return None, None
+    kinds = {np.asarray(one).dtype.kind for one in (log_q_o, log_joint_o) if one is not None}
+    if not kinds <= {*"iuf"}:
+        raise ValueError(
+            "log_q_o and log_joint_o hold logarithms of densities; got other things than numbers. "
+            "Give both at the same draws."
+        )
     sizes = [None if one is None else np.size(one) for one in (log_q_o, log_joint_o)]
     if sizes[0] != sizes[1]:
         raise ValueError(

@@ -62,8 +62,9 @@ class Table:
         quantities: your own test quantities by name, each a pair of arrays, (N,) at theta and
             (N, K) at the draws, or a function that gives (n,) for theta (n, D) and x (n, M). NaN
             leaves a row out of that quantity's test.
-        x_o: your own observation (M,).
-        theta_o: draws of q there (K', D).
+        x_o: your own observation (M,), or several (J, M).
+        theta_o: draws of q at the first (K', D).
+        x_rep: data simulated at these draws (L, M), for a predictive check.
         options: as in `read`: order, circular, logarithms, bounds, discrete, corrections,
             missing.
 
@@ -109,6 +110,7 @@ class Table:
         quantities: Mapping[str, Quantity] | None = None,
         x_o: ArrayLike | None = None,
         theta_o: ArrayLike | None = None,
+        x_rep: ArrayLike | None = None,
         **options: Unpack[Reading],
     ) -> None:
         given: dict[str, ArrayLike | None] = {
@@ -129,6 +131,7 @@ class Table:
             "log_likelihood_draws": log_likelihood_draws,
             "x_o": x_o,
             "theta_o": theta_o,
+            "x_rep": x_rep,
         }
         own = _quantity_arrays(quantities, given, options) if quantities else {}
         self.upload = read_in_memory({**given, **own}, **options)

@@ -6,6 +6,7 @@
     nptlab diagnose table.npz --report page.html  the same to show
     nptlab diagnose table.npz --method all        with DC, AutoML, MMD-FUSE, L-C2ST
     nptlab diagnose table.npz --fail-on problem   a gate: exit code 1 where q is found wrong
+    nptlab diagnose --stream rows.jsonl           while rows come: decided after 234 of 1,000
     nptlab observation table.npz --row 12         q at one observation of your own
     nptlab compare a.npz b.npz                    which of two is nearer the truth
     nptlab mend table.npz --out folder            weights for q's draws, where they help

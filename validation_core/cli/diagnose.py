@@ -24,6 +24,7 @@ from validation_core.cli.options import (
     write_json_text,
 )
 from validation_core.cli.process import tell
+from validation_core.cli.stream import add_stream_options, run_stream
 from validation_core.diagnosis import Diagnosis, findings
 from validation_core.diagnosis.card import CARD_ENDINGS
 from validation_core.diagnosis.outcome import EXIT_CODES, Outcome, outcome
@@ -58,7 +59,9 @@ is read before its declared size has been accepted. It holds
                                              a row out of its test
   log_w, log_w_draws          (N,), (N, K)   optional: log weights, claimed density over the one
                                              drawn from; w, w_draws (weights) where no logarithms
-  x_o, theta_o                (M,), (K', D)  optional: your own observation and q's draws there
+  x_o, theta_o                (M,), (K', D)  optional: your own observation, or several (J, M), and
+                                             q's draws at the first
+  x_rep                       (L, M)         optional: data simulated at these draws
   theta_names, x_names        (D,), (M,)     optional labels
   periods                     (D,)           optional: of parameters that are angles, 0 for others;
                                              recognised where it is left out
@@ -170,6 +173,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="bias of one parameter, in posterior sds, that is to be found with power 0.8; "
         f"default {ENOUGH:g}",
     )
+    add_stream_options(parser)
     parser.set_defaults(run=_run)
 
 
@@ -179,6 +183,8 @@ def _run(chosen: argparse.Namespace) -> int:
     Raises:
         ValueError: for a file or options that cannot be used.
     """
+    if chosen.stream:
+        return run_stream(chosen)
     wanted, questions = _wanted(chosen.method), _asked(chosen.questions)
     table = read_table(chosen.files, chosen)
     figures = [path for _, path in chosen.figure]

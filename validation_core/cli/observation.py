@@ -12,6 +12,7 @@ from validation_core.cli.options import (
     add_json_option,
     add_table_options,
     check_writable,
+    parse_integers,
     parse_level,
     parse_path,
     read_table,
@@ -26,9 +27,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("file", type=Path, metavar="FILE", help="the table: theta, x, theta_q, perhaps x_o")
     option(
         "--row",
-        type=int,
-        metavar="I",
-        help="look at this row of the table, counted from 0, in place of its x_o",
+        type=parse_integers,
+        default=(),
+        metavar="I[,I...]",
+        help="look at these rows of the table, counted from 0, in place of its x_o",
     )
     option(
         "--observed",
@@ -60,16 +62,14 @@ def _run(chosen: argparse.Namespace) -> None:
     given: dict[str, Any] = {}
     if chosen.observed:
         given |= read_observation(chosen.observed)
-    if chosen.row is not None:
-        if "x_o" in given:
-            raise ValueError(
-                f"One observation is looked at; got --row {chosen.row} and x_o in "
-                f"{chosen.observed}. Leave one out."
-            )
-        given["x_o"] = chosen.row
+    if chosen.row and "x_o" in given:
+        raise ValueError(
+            f"Observations are rows or x_o; got --row and x_o in {chosen.observed}. Leave one out."
+        )
     result = observation(
         read_table(chosen.file, chosen),
         **given,
+        rows=chosen.row,
         local=not chosen.quick,
         alpha=chosen.alpha,
         seed=chosen.seed,

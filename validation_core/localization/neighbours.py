@@ -17,6 +17,7 @@ _AT_ONCE = 2_000_000  # numbers of x worked on at a time
 _ROWS = 1000  # that components are learnt from
 _TYPICAL = 300  # rows whose nearest neighbours set the scale
 _LISTED = 20
+_FARTHEST = 1e6  # sds of a column that a place is away from its mean, as far as distances go
 _ALONE = 0.2  # of the nearest rows' number: below it, one row outweighs the others
 
 
@@ -70,6 +71,7 @@ def distances(x: Array, at: Array) -> Array:
         safe = np.where(scale > 0, scale, np.inf)
         # About their mean: squares of a level that dwarfs the spread leave nothing of it.
         z, here = (rows - level) / safe, (at[:, part].astype(np.float64) - level) / safe
+        here = np.clip(here, -_FARTHEST, _FARTHEST)
         cross = np.square(z).sum(1) - 2 * here @ z.T + np.square(here).sum(1)[:, None]
         total += np.maximum(cross, 0)
     return np.sqrt(total / max(1, x.shape[1]))

@@ -19,6 +19,7 @@ import orjson
 from validation_core import __version__
 from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.card import diagnosis_card
+from validation_core.diagnosis.my_observation.look import own_answers
 from validation_core.diagnosis.outcome import outcome
 from validation_core.diagnosis.questions import Answers, Asked, unanswered
 from validation_core.text import utf8_text
@@ -36,7 +37,8 @@ def as_json(found: Diagnosis, answers: Answers, asked: Asked | None = None) -> s
     """A diagnosis as one JSON object; NaN and infinities become null.
 
     `where`, `cause` and `sensitivity` combine the verdict's own tests with the answers; `answers`
-    has every answer by the name of its question, and `left_out` the reason for each question
+    has every answer by the name of its question, `my_observation` what is said of the table's own
+    x_o, the worst first, and `left_out` the reason for each question
     without one.
 
     Args:
@@ -65,6 +67,9 @@ def as_json(found: Diagnosis, answers: Answers, asked: Asked | None = None) -> s
                 }
                 for name, answer in answers.items()
             },
+            "my_observation": [
+                answer.to_json() for answer in own_answers(found.upload, found.alpha, found.seed)
+            ],
             "left_out": {
                 question.name: why(question, found.upload) for question in unanswered(answers)
             },

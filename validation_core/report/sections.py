@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from validation_core.diagnosis import Diagnosis, Record, findings, further_methods
 from validation_core.diagnosis.card import diagnosis_card
-from validation_core.diagnosis.my_observation.look import look, own_observation
+from validation_core.diagnosis.my_observation.look import own_answers
 from validation_core.diagnosis.questions import Answers, AnyQuestion, Asked
 from validation_core.diagnosis.verdict import read_line
 from validation_core.drawing.alt import describe_picture
@@ -23,8 +23,6 @@ from validation_core.methods import METHODS
 from validation_core.panels.record import pictures
 from validation_core.report import card, numbers
 from validation_core.report.markup import render
-from validation_core.statistics.strangeness import FEWEST
-from validation_core.tables import TableUpload
 from validation_core.text import level_text, pvalue_text, signed_text, utf8_text
 
 _PATH = re.compile(r"""(["']?)\{path\}\1""")
@@ -241,9 +239,6 @@ def _panel(told: ReportContext, panel: AnyQuestion, places: FigurePlaces) -> Mar
 def _my_observation(told: ReportContext, places: FigurePlaces) -> Markup:
     """What can be said of q at the table's own observation, the worst first; empty without one."""
     upload, found = told.found.upload, told.found
-    if not isinstance(upload, TableUpload) or upload.observed is None or upload.n < FEWEST:
-        return Markup()
-    answers = look(upload, own_observation(upload), alpha=found.alpha, seed=found.seed)
     return Markup().join(
         render(
             "observation",
@@ -254,7 +249,7 @@ def _my_observation(told: ReportContext, places: FigurePlaces) -> Markup:
             notes=answer.notes,
             table=html_table(answer.rows, told.rows),
         )
-        for answer in answers
+        for answer in own_answers(upload, found.alpha, found.seed)
     )
 
 

@@ -7,6 +7,7 @@ a warning says why.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +26,10 @@ DENSITIES = (
     "log_likelihood_draws",
 )
 """Arrays of log densities."""
-OBSERVED = ("x_o", "theta_o")
-"""Arrays of a real observation."""
+OBSERVED = ("x_o", "theta_o", "x_rep")
+"""Arrays of real observations."""
+FEWEST_PREDICTED = 20
+"""Data simulated at q's draws, at least."""
 _LARGEST = 1e100  # size of a log density whose squares can be added up
 
 
@@ -111,34 +114,61 @@ def nonfinite_density_warnings(densities: Mapping[str, Array]) -> tuple[str, ...
     return tuple(warnings)
 
 
-def read_observed(
-    arrays: Mapping[str, NDArray[np.generic]], m: int, d: int
-) -> tuple[tuple[Array, Array] | None, tuple[str, ...]]:
-    """Read a real observation and q's draws there.
+class Observed(NamedTuple):
+    """Real observations that came with a table."""
+
+    first: tuple[Array, Array] | None = None
+    """The first, x_o (M,), with q's draws there, theta_o (K_o, D); None without draws."""
+    every: Array | None = None
+    """All of them (J, M)."""
+    x_rep: Array | None = None
+    """Data simulated at q's draws at the first (L, M)."""
+    warnings: tuple[str, ...] = ()
+    """What was left unread, and why."""
+    notes: tuple[str, ...] = ()
+
+
+def read_observed(arrays: Mapping[str, NDArray[np.generic]], m: int, d: int) -> Observed:
+    """Read real observations, q's draws at the first, and data simulated at these.
 
     Args:
         arrays: the file's arrays by role.
         m: columns of x.
         d: columns of theta.
-
-    Returns:
-        observed: x_o (M,) and theta_o (K_o, D); None where there is none that fits.
-        warnings: why not, or how many draws were left out.
     """
     present = [name for name in OBSERVED if name in arrays]
     if not present:
-        return None, ()
+        return Observed()
     if not m:
-        return None, unread_notes(present, "since there is no x")
-    if len(present) == 1:
-        (other,) = {*OBSERVED} - {*present}
-        return None, (
-            f"{present[0]} must come with {other}; got it alone. It was left unread: save x_o "
-            f"({m},) and theta_o (K, {d}), q's draws at x_o.",
+        return Observed(warnings=unread_notes(present, "since there is no x"))
+    if "x_o" not in arrays:
+        return Observed(
+            warnings=(
+                f"{present[0]} must come with x_o; got it alone. It was left unread: save x_o "
+                f"({m},) and theta_o (K, {d}), q's draws at x_o.",
+            )
         )
-    at, draws = arrays["x_o"], arrays["theta_o"]
-    if not is_real(at) or at.size != m or not np.isfinite(at).all():
-        return None, (_unfit("x_o", at, f"{m} finite numbers, as a row of x does"),)
+    at = arrays["x_o"]
+    if not is_real(at) or not at.size or at.size % m or not np.isfinite(at).all():
+        wanted = f"{m} finite numbers, as a row of x does, or several such rows"
+        return Observed(warnings=(_unfit("x_o", at, wanted),))
+    every = at.reshape(-1, m)
+    x_rep, told = _predicted(arrays.get("x_rep"), m)
+    if "theta_o" not in arrays:
+        return Observed(None, every, x_rep, told, (_LONE.format(d=d),))
+    draws, told_draws = _draws_there(arrays["theta_o"], d)
+    first = None if draws is None else (every[0], draws)
+    return Observed(first, every, x_rep, (*told_draws, *told))
+
+
+_LONE = (
+    "x_o came without theta_o, q's draws there: My observation looks at it by x; L-C2ST there "
+    "takes q's draws at the nearest row. Save theta_o (K, {d}) beside it."
+)
+
+
+def _draws_there(draws: NDArray[np.generic], d: int) -> tuple[Array | None, tuple[str, ...]]:
+    """q's draws (K_o, D) at an observation, and a warning of those that were left out."""
     if not is_real(draws) or not draws.size or not _rows(draws.shape, d):
         return None, (_unfit("theta_o", draws, f"draws of q at x_o, (K, {d})"),)
     rows = draws.reshape(-1, d)
@@ -150,7 +180,18 @@ def read_observed(
             f"NaN or infinite values. It was left unread.",
         )
     warning = f"{lost:,} draws at x_o were left out: NaN or infinite values in theta_o."
-    return (at.reshape(m), rows[keep] if lost else rows), (warning,) * bool(lost)
+    return (rows[keep] if lost else rows), (warning,) * bool(lost)
+
+
+def _predicted(given: NDArray[np.generic] | None, m: int) -> tuple[Array | None, tuple[str, ...]]:
+    """Data simulated at q's draws (L, M), and a warning where they cannot be read."""
+    if given is None:
+        return None, ()
+    rows = given.size // m if given.size % m == 0 else 0
+    if not is_real(given) or rows < FEWEST_PREDICTED or not np.isfinite(given).all():
+        wanted = f"{FEWEST_PREDICTED} or more rows of {m} finite numbers"
+        return None, (_unfit("x_rep", given, wanted),)
+    return given.reshape(rows, m), ()
 
 
 def _rows(shape: tuple[int, ...], d: int) -> bool:

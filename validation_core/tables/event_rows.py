@@ -15,8 +15,16 @@ from validation_core.tables.source import ArrayHeader, Order, label_header
 from validation_core.text import count_text
 
 _OF_THE_TABLE = (
-    "x_o", "theta_o", "around", "periods", "bounds", "discrete", "p", "q"
-)  # no row has one of its own  # fmt: skip
+    "x_o",
+    "theta_o",
+    "x_rep",
+    "around",
+    "periods",
+    "bounds",
+    "discrete",
+    "p",
+    "q",
+)  # no row has one of its own
 
 
 def one_simulation(headers: Mapping[str, ArrayHeader]) -> bool:

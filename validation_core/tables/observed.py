@@ -57,7 +57,8 @@ def with_observation(upload: TableUpload, x_o: Array, theta_o: Array) -> TableUp
         ValueError: for draws that do not fit the table.
     """
     d, m = upload.dims
-    observed, told = read_observed({"x_o": x_o, "theta_o": theta_o}, m, d)
+    own = read_observed({"x_o": x_o, "theta_o": theta_o}, m, d)
+    observed, told = own.first, own.warnings
     if observed is None:
         raise ValueError(" ".join(told))
     data, periods = upload.data, upload.periods
@@ -73,6 +74,8 @@ def with_observation(upload: TableUpload, x_o: Array, theta_o: Array) -> TableUp
         upload,
         digest=keys.digest(**numbers, x_o=at, theta_o=draws),
         observed=(at, draws),
+        observations=at[None],
+        x_rep=None,
         around=upload.around if upload.is_around(at) else None,
         warnings=(*upload.warnings, *told),
     )

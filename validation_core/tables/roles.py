@@ -65,6 +65,7 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "log_likelihood": ("log_likelihood", "log_lik", "loglik"),
     "log_likelihood_draws": ("log_likelihood_draws", "log_lik_draws", "loglik_draws"),
     "x_o": ("x_o", "x_observed"),
+    "x_rep": ("x_rep",),
     "theta_o": ("theta_o", "posterior_samples_o"),
     "around": ("around",),
     "probabilities": (

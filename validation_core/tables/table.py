@@ -199,6 +199,10 @@ class TableUpload(Upload):
     """Where theta was drawn around x_o: as many times as wide as q there."""
     discrete: tuple[int, ...] = ()
     """Parameters that a user names as discrete: whether each has a value is tested."""
+    observations: Array | None = None
+    """All real observations that came with it (J, M), with draws of q or without."""
+    x_rep: Array | None = None
+    """Data simulated at q's draws at the first of them (L, M)."""
 
     def is_around(self, x: Array) -> bool:
         """Whether theta was drawn around the observation x (M,)."""
@@ -262,6 +266,10 @@ class TableUpload(Upload):
         x = {"x": self.data.x} if self.dims[1] else {}
         table = {"theta": self.data.theta, **x, "theta_q": self.as_came.q}
         observed = dict(zip(("x_o", "theta_o"), self.observed or (), strict=False))
+        own = self.observations
+        if own is not None and (self.observed is None or len(own) > 1):
+            observed["x_o"] = own
+        observed |= {} if self.x_rep is None else {"x_rep": self.x_rep}
         ends = {} if self.bounds is None else {"bounds": self.bounds}
         mark = {} if self.around is None else {"around": np.array([self.around])}
         few = {"discrete": _marks(self.discrete, self.dims[0])} if self.discrete else {}
@@ -489,7 +497,8 @@ def _table(
     undefined = {name: _as_many(a, q.shape[1]) for name, a in given.undefined().items()}
     keep, dropped = checks.find_finite_rows({"theta": theta, "x": x, "theta_q": q, **undefined})
     theta, x, q, densities = _some_rows(keep, theta, x, q, densities)
-    observed, told_observed = read_observed(arrays, x.shape[1], d)
+    own = read_observed(arrays, x.shape[1], d)
+    observed = own.first
     observed = observed and (observed[0], mended.of_draws(observed[1]))
     observed_draws = {"theta_o": observed[1]} if observed else {}
     same = float_type.match_precisions({"theta": theta, "theta_q": q, **observed_draws}, declared)
@@ -543,7 +552,7 @@ def _table(
         *quantity_warnings,
         *density_pair_warnings(densities),
         *normalisation_warnings(q, densities.get("log_q_draws")),
-        *told_observed,
+        *own.warnings,
         *given.warnings,
         *(equal.warnings if equal else ()),
         *told_mark,
@@ -556,6 +565,9 @@ def _table(
     if equal:
         numbers |= {**logs, "weights": np.array([weights.VERSION])}
     numbers |= dict(zip(("x_o", "theta_o"), observed or (), strict=False))
+    if own.every is not None and (observed is None or len(own.every) > 1):
+        numbers["observations"] = own.every
+    numbers |= {} if own.x_rep is None else {"x_rep": own.x_rep}
     numbers |= {} if ends is None else {"bounds": ends}
     numbers |= {} if mark is None else {"around": np.array([mark])}
     numbers |= {"discrete": _marks(few, d)} if few else {}
@@ -581,6 +593,7 @@ def _table(
             *cut.notes,
             *corrections.notes(made),
             *told_unused,
+            *own.notes,
             *same.notes,
             *told_log,
             *repeats.dropped_copy_warnings(copies),
@@ -592,6 +605,8 @@ def _table(
         densities={name: array for name, array in beside.items() if not is_quantity(name)},
         quantities={name: array for name, array in beside.items() if is_quantity(name)},
         observed=observed,
+        observations=own.every,
+        x_rep=own.x_rep,
         image=image,
         periods=turned.periods if any(turned.periods) else (),
         bounds=ends,

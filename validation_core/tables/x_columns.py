@@ -97,17 +97,17 @@ def read_x(
         data = _with_counts(data, padded, raw.shape[1])
     elif missing == "mask":
         data = _with_masks(data)
-    observed = arrays.get("x_o") if data.observed is None else data.observed[0]
+    observed = arrays.get("x_o") if data.observed is None else data.observed
     given = arrays.get("x_names") if data.names is None else np.array(data.names)
     x = real_numbers(name, data.rows)
     return XColumns(x, observed, given, data.notes)
 
 
 def _row(observed: NDArray[np.generic] | None, m: int) -> NDArray[np.generic] | None:
-    """x_o as one row (1, M) where it has as many numbers as a row of x."""
-    if observed is None or observed.size != m or observed.dtype.kind not in "fiubc":
+    """x_o as rows (J, M) where it has as many numbers as one row of x, or as several."""
+    if observed is None or not m or not observed.size or observed.size % m:
         return None
-    return observed.reshape(1, m)
+    return observed.reshape(-1, m) if observed.dtype.kind in "fiubc" else None
 
 
 def _names(
@@ -196,9 +196,9 @@ def _with_counts(data: _Data, counts: NDArray[np.int64], most: int) -> _Data:
 
 
 def _count(row: NDArray[np.generic], most: int) -> NDArray[np.generic]:
-    """The number (1, 1) of values of an observation that is padded as x is."""
-    gaps = np.isnan(row.reshape(most, -1).astype(np.float64)).all(axis=1)
-    return np.array([[float((~gaps).sum())]])
+    """The number (J, 1) of values of observations that are padded as x is."""
+    gaps = np.isnan(row.reshape(len(row), most, -1).astype(np.float64)).all(axis=2)
+    return (~gaps).sum(axis=1, keepdims=True).astype(np.float64)
 
 
 def _with_masks(data: _Data) -> _Data:

@@ -6,16 +6,19 @@ from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from validation_core.relabelling.claims import x_column_name
 from validation_core.rng import stream
 from validation_core.statistics.strangeness import FEWEST, Strangeness, strangeness
 from validation_core.tables import TableUpload, Upload
-from validation_core.text import first_text, list_text, said_equals
+from validation_core.text import begun_text, first_text, list_text, said_equals
 from validation_core.types import Array
 
 FAR = 0.01
 """p at which an observation is called unlike the simulations where nobody chose a level."""
+FAR_AMONG = 0.05
+"""Share of wrong claims among those that are called unlike, where there are several."""
 _ROWS, _NUMBERS = 2000, 20_000_000  # simulations ranked among, and numbers of theirs, at most
 _NAMED = 3  # coordinates in a sentence
 _OUT = 0.05  # share of simulations as far out in any coordinate, to name one
@@ -35,17 +38,40 @@ def rank_among(
     return strangeness(x, x_o, rng, summaries=summaries)
 
 
+def independent_rows(upload: TableUpload, without: Sequence[int] = ()) -> NDArray[np.int64]:
+    """Rows whose x are independent of one another: of those that share their draws, and so their
+    x, the first. An observation ranks among these alone.
+
+    Args:
+        upload: the table.
+        without: rows that are left out.
+    """
+    groups = upload.groups
+    rows = np.arange(upload.n) if groups is None else np.unique(groups, return_index=True)[1]
+    return np.setdiff1d(rows, without)
+
+
 def own_rank(upload: Upload) -> Strangeness | None:
-    """The rank of a table's own observation; None without one, or with too few simulations."""
-    if upload.observed is None or not isinstance(upload, TableUpload) or upload.n < FEWEST:
+    """The rank of a table's own observations; None without any, or with too few simulations."""
+    if not isinstance(upload, TableUpload) or upload.observations is None:
+        return None
+    rows = independent_rows(upload)
+    if len(rows) < FEWEST:
         return None
     if upload not in _ranked:
-        _ranked[upload] = rank_among(upload.data.x, upload.observed[0][None], 0)
+        _ranked[upload] = rank_among(upload.data.x[rows], upload.observations, 0)
     return _ranked[upload]
 
 
 def unlike_text(ranked: Strangeness, x_names: Sequence[str]) -> str:
-    """The warning of an observation that the simulator would hardly make."""
+    """The warning of an observation that the simulator would hardly make, or of several."""
+    if (total := len(ranked.pvalue)) > 1:
+        found = np.flatnonzero(ranked.adjusted <= FAR_AMONG)
+        return (
+            f"{len(found)} of your {total} observations {'is' if len(found) == 1 else 'are'} "
+            f"unlike the simulations: {begun_text(list(map(str, found)), _NAMED)} (counted from "
+            f"0). This diagnosis says nothing about q there."
+        )
     p, where = said_equals(float(ranked.pvalue[0])), farthest_text(ranked, 0, x_names)
     return (
         f"Your observation is unlike the simulations: {as_strange_text(ranked, 0)} as strange "

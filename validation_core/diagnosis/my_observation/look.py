@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from validation_core.diagnosis.my_observation.answer import ObservationAnswer, worst_first
+from validation_core.diagnosis.my_observation.likeness import independent_rows
 from validation_core.diagnosis.my_observation.near import near
 from validation_core.diagnosis.my_observation.predictive import predictive
 from validation_core.diagnosis.my_observation.simulated import simulated
@@ -16,7 +17,7 @@ from validation_core.diagnosis.my_observation.targeted import targeted
 from validation_core.diagnosis.my_observation.weights import log_ratios, weights
 from validation_core.localization import neighbours
 from validation_core.statistics.strangeness import FEWEST
-from validation_core.tables import TableUpload
+from validation_core.tables import TableUpload, Upload
 from validation_core.types import Array, PosteriorTable
 
 _NEAREST = 20  # rows whose weights stand for the observation's
@@ -46,12 +47,26 @@ def own_observation(upload: TableUpload) -> Observation:
     Raises:
         ValueError: where none did.
     """
-    if upload.observed is None:
+    if upload.observations is None:
         raise ValueError(
             "An observation has the numbers of an x; got a table without x_o. Name one: x_o, or "
             "a row of the table."
         )
-    return Observation(upload.observed[0][None])
+    x_rep = upload.x_rep
+    return Observation(
+        upload.observations.astype(np.float64),
+        x_rep=None if x_rep is None else x_rep.astype(np.float64),
+    )
+
+
+def require_x(upload: Upload) -> None:
+    """Refuse draws at which no observation can be looked.
+
+    Raises:
+        ValueError: for two samples, ranks, probabilities, and a table without x.
+    """
+    if not isinstance(upload, TableUpload) or not upload.dims[1]:
+        raise ValueError(f"An observation is an x; got {upload.held}. Bring theta, x and theta_q.")
 
 
 def observation_at(upload: TableUpload, x_o: ArrayLike | int | Sequence[int]) -> Observation:
@@ -65,13 +80,15 @@ def observation_at(upload: TableUpload, x_o: ArrayLike | int | Sequence[int]) ->
         ValueError: for numbers that are not those of an x, or a row that is not there.
     """
     m, n = upload.dims[1], upload.n
+    require_x(upload)
     given = np.asarray(x_o)
     if isinstance(x_o, int | np.integer):
         return at_rows(upload, [int(x_o)])
     if given.dtype.kind not in "iufb" or not given.size or given.size % m:
         raise ValueError(
             f"An observation has the {m} numbers of an x; got {given.dtype} of shape "
-            f"{given.shape}. Give x_o as ({m},), several as (J, {m}), or a row from 0 to {n - 1}."
+            f"{given.shape}. Give x_o as ({m},), several as (J, {m}), or a row from 0 to {n - 1}; "
+            "in the table's own file it is read as x is, gaps and complex numbers too."
         )
     x = given.reshape(-1, m).astype(np.float64)
     bad = int((~np.isfinite(x)).sum())
@@ -89,6 +106,8 @@ def at_rows(upload: TableUpload, rows: Sequence[int]) -> Observation:
     Raises:
         ValueError: for a row that is not there.
     """
+    if len(set(rows)) < len(rows):
+        raise ValueError(f"Each row is looked at once; got {list(rows)}. Name it once.")
     for row in rows:
         if not 0 <= row < upload.n:
             raise ValueError(
@@ -111,18 +130,20 @@ def look(
     Raises:
         ValueError: for fewer than 20 simulations.
     """
-    table, x_o = _without(upload.data, observation.rows), observation.x[0]
-    if len(table) < FEWEST:
+    table = _without(upload.data, observation.rows)
+    x_o = observation.x[0]
+    independent = independent_rows(upload, observation.rows)
+    if len(independent) < FEWEST:
         raise ValueError(
-            f"An observation is judged by at least {FEWEST} simulations; got {len(table)}. "
-            "Bring more."
+            f"An observation is judged by at least {FEWEST} simulations of their own; got "
+            f"{len(independent)}. Bring more."
         )
     summaries = observation.summaries
-    if summaries is not None and observation.rows:
-        summaries = np.delete(summaries[0], observation.rows, axis=0), summaries[1]
+    if summaries is not None:
+        summaries = summaries[0][independent], summaries[1]
     answers = [
         simulated(
-            table.x,
+            upload.data.x[independent],
             observation.x,
             upload.x_names,
             alpha=alpha,
@@ -146,6 +167,17 @@ def look(
             replace(answer, sentences=(*answer.sentences, first)) for answer in answers[1:]
         ]
     return worst_first(answers)
+
+
+def own_answers(
+    upload: Upload, alpha: float = 0.05, seed: int = 0
+) -> tuple[ObservationAnswer, ...]:
+    """What needs no training of the observation that came with a table; nothing without one."""
+    if not isinstance(upload, TableUpload) or upload.observations is None:
+        return ()
+    if len(independent_rows(upload)) < FEWEST:
+        return ()
+    return look(upload, own_observation(upload), alpha=alpha, seed=seed)
 
 
 def _without(table: PosteriorTable, rows: Sequence[int]) -> PosteriorTable:

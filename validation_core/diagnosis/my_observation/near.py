@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import logsumexp
 
+from validation_core import sampling
+from validation_core.diagnosis.evidence import RankEvidence, ranked_parameters, ranks_in_rows
+from validation_core.diagnosis.evidence_curve import evidence_curve
 from validation_core.diagnosis.my_observation.answer import ObservationAnswer
-from validation_core.diagnosis.my_observation.pictures import evidence_curve
 from validation_core.diagnosis.questions.observation.nearby import nearby_rank_test
 from validation_core.diagnosis.questions.observation.words import interval_or_blank, nearby_text
+from validation_core.drawing.drawn import Drawn
 from validation_core.localization import neighbours
 from validation_core.relabelling.claims import parameter_name
-from validation_core.relabelling.normal_scores import MOST
 from validation_core.rng import stream
-from validation_core.statistics.betting import anytime_pvalue, log_wealth
-from validation_core.statistics.ranks import count
+from validation_core.statistics.betting import log_wealth, mean_wealth
 from validation_core.text import list_text, number_text, said_equals
-from validation_core.types import Array, Float, PosteriorTable
+from validation_core.types import Array, PosteriorTable
 
 _ROWS = 2000  # nearest simulations that are bet on, at most
 _TITLE = "Is q calibrated near it?"
@@ -30,40 +28,7 @@ _CANNOT = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class NearEvidence:
-    """Evidence against q over the nearest simulations, in the order of their distance."""
-
-    wealth: Float
-    """Log evidence (n,) after each, averaged over all scores."""
-    each: Float
-    """Log evidence (S, n) of each score by itself: parameters, then q's distance."""
-    parameters: NDArray[np.int64]
-    """Those of the first scores."""
-
-    @property
-    def pvalue(self) -> float:
-        """Valid however many of the nearest are looked at."""
-        return anytime_pvalue(self.wealth)
-
-    def first_beyond(self, alpha: float) -> int | None:
-        """The number of nearest simulations after which it first rejects; None where never."""
-        beyond = np.flatnonzero(self.wealth >= -np.log(alpha))
-        return int(beyond[0]) + 1 if len(beyond) else None
-
-    def named(self, alpha: float) -> tuple[int, ...]:
-        """Parameters whose own evidence rejects among as many simulations, the clearest first.
-
-        Each of S scores holds 1 / S of the stake: that one alone reaches S / alpha has a chance of
-        at most alpha / S where it is uniform, so that a wrong name has one of at most alpha.
-        """
-        own = self.each[: len(self.parameters), : self.first_beyond(alpha)].max(1)
-        order = np.argsort(-own, kind="stable")
-        line = np.log(len(self.each) / alpha)
-        return tuple(int(self.parameters[i]) for i in order if own[i] >= line)
-
-
-def evidence_near(table: PosteriorTable, x_o: Array, seed: int) -> NearEvidence:
+def evidence_near(table: PosteriorTable, x_o: Array, seed: int) -> RankEvidence:
     """Bet against the ranks of true values at the simulations nearest to x_o (M,).
 
     Rows are ordered by x alone, so that under a correct q the ranks are independent and uniform
@@ -76,29 +41,10 @@ def evidence_near(table: PosteriorTable, x_o: Array, seed: int) -> NearEvidence:
     """
     order = np.argsort(neighbours.distances(table.x, x_o[None])[0], kind="stable")[:_ROWS]
     rng = stream(seed, "observation", "evidence")
-    d, k = table.theta.shape[1], table.q.shape[1]
-    which = np.arange(d) if d <= MOST else np.sort(rng.permutation(d)[:MOST])
-    theta, q = table.theta[order][:, which], table.q[order][:, :, which]
-    truth, draws = list(theta.T), list(np.moveaxis(q, 2, 0))
-    if len(which) > 1:
-        distance = _distances_in_row(theta, q)
-        truth.append(distance[:, 0])
-        draws.append(distance[:, 1:])
-    own = np.empty((len(truth), len(order)))
-    for i, (value, others) in enumerate(zip(truth, draws, strict=True)):
-        below, equal = count(value, others)
-        u = (below + rng.random(len(order)) * (equal + 1)) / (k + 1)
-        own[i] = log_wealth(u[None])
-    wealth = logsumexp(own, axis=0) - np.log(len(own))
-    return NearEvidence(np.asarray(wealth), own, which)
-
-
-def _distances_in_row(theta: Array, q: Array) -> Float:
-    """Squared distance (n, K + 1) of the truth and each draw from the middle of all of them."""
-    slots = np.concatenate([theta[:, None], q], axis=1).astype(np.float64)  # (n, K + 1, D)
-    away = slots - slots.mean(1, keepdims=True)
-    sd = np.sqrt(np.square(away).mean(1, keepdims=True))
-    return np.asarray(np.square(away / np.where(sd > 0, sd, np.inf)).sum(2))
+    which = ranked_parameters(table.theta.shape[1], rng)
+    u = ranks_in_rows(sampling.take(table, order), which, rng)
+    own = np.stack([log_wealth(ranks[None]) for ranks in u])
+    return RankEvidence(mean_wealth(own), own, which)
 
 
 def near(
@@ -133,7 +79,15 @@ def near(
         cannot=_CANNOT,
         wrong=found.first_beyond(alpha) is not None,
         pvalue=found.pvalue,
-        drawn=(evidence_curve(found.wealth, alpha),),
+        drawn=(
+            Drawn(
+                "Evidence against q, from the nearest simulation on",
+                evidence_curve(found.wealth, alpha, "nearest simulations", "%{x} nearest"),
+                "Evidence over the n simulations nearest to your observation. If q were correct, "
+                f"the line would ever reach {1 / alpha:.3g} to 1 in at most {100 * alpha:.3g}% of "
+                "tables.",
+            ),
+        ),
         rows=[
             {
                 "parameter": parameter_name(names, one.parameter),
@@ -157,14 +111,13 @@ def near(
     )
 
 
-def _sentences(found: NearEvidence, names: Sequence[str], alpha: float) -> tuple[str, ...]:
+def _sentences(found: RankEvidence, names: Sequence[str], alpha: float) -> tuple[str, ...]:
     n, after = len(found.wealth), found.first_beyond(alpha)
-    most = float(np.exp(min(found.wealth.max(), 700.0)))
     line = f"{1 / alpha:.3g} to 1 rejects"
     if after is None:
         return (
             f"No evidence that q is wrong near your observation: at most "
-            f"{number_text(max(most, 1.0), 2)} to 1 over its {n:,} nearest simulations ({line}).",
+            f"{number_text(found.most, 2)} to 1 over its {n:,} nearest simulations ({line}).",
         )
     named = [parameter_name(names, each) for each in found.named(alpha)[:3]]
     where = f", in {list_text(named)}" if named else ""

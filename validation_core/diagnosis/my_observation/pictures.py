@@ -9,19 +9,18 @@ import numpy as np
 from validation_core.diagnosis.questions.base import short_name
 from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
-from validation_core.drawing.marks import Axis, Band, Bars, HLine, Line, Mark, Panel, Points
+from validation_core.drawing.marks import Axis, Band, Bars, Line, Mark, Panel, Points
 from validation_core.drawing.null_histogram import permutation_histogram
 from validation_core.localization import neighbours
 from validation_core.relabelling.claims import x_column_name
 from validation_core.statistics.strangeness import Strangeness, deviations_from_median
-from validation_core.types import Array, Float
+from validation_core.types import Array
 
 _NEAREST = 5  # simulations drawn beside the observation
 _NAMED = 16  # coordinates that have a row each; of more, a line runs over their places
 _LETTERS = 24
 _LEGEND = ("your observation", style.OBSERVED, "circle")
 _MIDDLE = (0.025, 0.975)
-_LOG_REACH = 4.0  # most decades of evidence drawn below 1
 
 
 def among_simulations(x: Array, x_o: Array, x_names: Sequence[str]) -> Drawn:
@@ -101,51 +100,6 @@ def strangeness_shown(ranked: Strangeness, at: int, titles: Mapping[str, str]) -
         "Grey: the simulations. Red: your observation. If the simulator had made it, the red line "
         "would be one of them.",
     )
-
-
-def evidence_curve(wealth: Float, alpha: float) -> Drawn:
-    """Log evidence (n,) against q over the nearest simulations, with the line that rejects."""
-    decades = np.concatenate([[0.0], wealth / np.log(10)])
-    line = -np.log10(alpha)
-    low = max(float(decades.min()), -_LOG_REACH) - 0.3
-    high = max(float(decades.max()), line) + 0.5
-    whole = np.arange(np.ceil(low), np.floor(high) + 1)
-    step = max(1, int(np.ceil(len(whole) / 6)))
-    ticks = whole[whole % step == 0]
-    names = [f"1/{10 ** int(-t):,}" if t < 0 else _power(int(t)) for t in ticks]
-    color = style.OBSERVED if float(decades.max()) >= line else style.P
-    panel = Panel(
-        [
-            Line(
-                np.array([0.0, len(decades) - 1.0]),
-                np.array([line, line]),
-                color=style.NULL,
-                dash="4 3",
-                label=f"{1 / alpha:.3g} to 1 rejects",
-            ),
-            HLine(0.0, dash="dot"),
-            Line(
-                np.arange(len(decades), dtype=float),
-                np.maximum(decades, low),
-                color=color,
-                hover="%{x} nearest",
-            ),
-        ],
-        x=Axis((0.0, float(len(decades) - 1)), "nearest simulations"),
-        y=Axis((low, high), "evidence against q, to 1", ticks=ticks, names=names),
-        height=style.HEIGHT,
-        margin=96,
-    )
-    return Drawn(
-        "Evidence against q, from the nearest simulation on",
-        panel,
-        "Evidence over the n simulations nearest to your observation. If q were correct, the line "
-        f"would ever reach {1 / alpha:.3g} to 1 in at most {100 * alpha:.3g}% of tables.",
-    )
-
-
-def _power(t: int) -> str:
-    return f"{10**t:,}" if t < 6 else f"10^{t}"
 
 
 def weights_shown(log_weights: Array) -> Drawn:

@@ -27,18 +27,21 @@ def unlike(upload: Upload) -> str | None:
     of them, or all) is from its own nearest other row, at least 3 times as far as is usual, and at
     least 0.5 sd a column. Or the exact test of `my_observation.likeness` has p of at most 0.01.
     If x_o came from the simulator, it would be exchangeable with the rows: the chance that the
-    first warns is at most 1 / (n + 1), 0.3% for 300, that of the second at most 1%.
+    first warns is at most 1 / (n + 1), 0.3% for 300, that of the second at most 1%. Of several the
+    second alone is asked, at a false discovery rate of 5%.
     """
-    if upload.observed is None or not isinstance(upload, TableUpload):
+    if not isinstance(upload, TableUpload) or upload.observations is None:
         return None
     if upload not in _standings:
-        x = upload.observed[0]
+        x = upload.observations[0]
         _standings[upload] = neighbours.standing(upload.data.x, np.asarray(x, np.float64))
-    apart = unlike_text(_standings[upload])
+    several = len(upload.observations) > 1
+    apart = None if several else unlike_text(_standings[upload])
     if apart is not None:
         return apart
     ranked = likeness.own_rank(upload)
-    if ranked is None or ranked.pvalue[0] > likeness.FAR:
+    line = likeness.FAR_AMONG if several else likeness.FAR
+    if ranked is None or ranked.adjusted.min() > line:
         return None
     return likeness.unlike_text(ranked, upload.x_names)
 

@@ -1,0 +1,186 @@
+"""Rows of a stream: a simulation each, or a few together, checked against those before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from validation_core.tables import TableUpload, roles
+from validation_core.tables.float_type import match_precisions
+from validation_core.tables.in_memory import array_of
+from validation_core.tables.reading import LIMIT, File, opened_file, refusals_in_words
+from validation_core.tables.source import check_headers
+from validation_core.tables.weights import LINEAR, WEIGHTS
+from validation_core.types import Array, PosteriorTable
+
+FEWEST_DRAWS = 2
+"""Draws of q at each x, at least."""
+_WANTED = ("theta", "theta_q")
+_FORM = (
+    "A row holds theta (D,), theta_q (K, D) and perhaps x (M,); several together theta (n, D), "
+    "theta_q (n, K, D) and x (n, M)"
+)
+
+
+def row_of_line(text: bytes | str, number: int) -> Mapping[str, Any]:
+    """The row, or rows, that a line of JSON holds.
+
+    Args:
+        text: of the line.
+        number: of the line, from 1.
+
+    Raises:
+        ValueError: for text that is no JSON object.
+    """
+    try:
+        row = json.loads(text)
+    except (ValueError, RecursionError):
+        row = None
+    if not isinstance(row, Mapping):
+        raise ValueError(
+            f"Each line is one JSON object; got line {number:,}, which is not. Write "
+            'json.dumps({"theta": [...], "x": [...], "theta_q": [[...], ...]}) and a new line '
+            "for each simulation."
+        )
+    return row
+
+
+def rows_of_file(file: File) -> Mapping[str, Any]:
+    """The arrays of a file that holds a few rows.
+
+    Args:
+        file: a path, the bytes of the file, or the file opened for reading.
+
+    Raises:
+        ValueError: for a file that cannot be read.
+    """
+    with refusals_in_words(), opened_file(file) as source:
+        return {name: source.load(name) for name in check_headers(source.headers(), LIMIT)}
+
+
+class StreamRows:
+    """Reads rows one after the other, all of the sizes of the first."""
+
+    def __init__(self) -> None:
+        self.sizes: tuple[int, int, int] | None = None
+        """(D, M, K) of the first row; None before it."""
+        self.names: tuple[str, ...] = ()
+        """Of the parameters."""
+        self.read, self.left_out = 0, 0
+        """Rows that came, and those of them left out for NaN or infinite numbers."""
+
+    def table(self, item: Mapping[str, Any] | TableUpload) -> PosteriorTable:
+        """The rows of one item, without those that hold NaN: theta (n, D), x (n, M), q (n, K, D).
+
+        Args:
+            item: numbers by name, of one row or several; or a table.
+
+        Raises:
+            ValueError: for numbers that are no rows, or of other sizes than those before.
+        """
+        try:
+            came = self._table(item)
+            self._check_sizes(came)
+        except ValueError as refusal:
+            raise ValueError(f"Row {self.read + 1:,} of the stream: {refusal}") from None
+        assert self.sizes is not None, "sizes are checked"
+        q = came.q[:, : self.sizes[2]]
+        keep = np.ones(len(came), bool)
+        for part in (came.theta, came.x, q):
+            keep &= np.isfinite(part).reshape(len(part), -1).all(1)
+        self.read += len(keep)
+        self.left_out += int((~keep).sum())
+        return PosteriorTable(came.theta[keep], came.x[keep], q[keep])
+
+    def _check_sizes(self, came: PosteriorTable) -> None:
+        sizes = came.theta.shape[1], came.x.shape[1], came.q.shape[1]
+        if self.sizes is None:
+            if sizes[2] < FEWEST_DRAWS:
+                raise ValueError(
+                    f"A true value is ranked among {FEWEST_DRAWS} draws of q or more; got "
+                    f"{sizes[2]}. Draw more at each x."
+                )
+            self.sizes = sizes
+            self.names = self.names or tuple(f"theta_{i + 1}" for i in range(sizes[0]))
+        d, m, k = self.sizes
+        if sizes[:2] != (d, m) or sizes[2] < k:
+            raise ValueError(
+                f"Every row has the sizes of the first, D = {d}, M = {m} and K = {k} draws or "
+                f"more; got D = {sizes[0]}, M = {sizes[1]}, K = {sizes[2]}. Send these rows as a "
+                "stream of their own."
+            )
+
+    def _table(self, item: Mapping[str, Any] | TableUpload) -> PosteriorTable:
+        if isinstance(item, TableUpload):
+            if item.groups is not None:
+                raise ValueError(
+                    "Rows that are bet on one after the other have draws of their own; got rows "
+                    "that share theirs. Draw from q at each x anew."
+                )
+            if item.mistakes:
+                first = item.mistakes[0]
+                raise ValueError(
+                    f"{first.finding} Correct it while reading: npt.read(file, corrections="
+                    f"[{first.name!r}]), or --correct {first.name}."
+                )
+            self.names = self.names or item.names
+            return item.data
+        if not isinstance(item, Mapping):
+            raise ValueError(f"{_FORM}; got {type(item).__name__}. Send those by name.")
+        return self._of_numbers(item)
+
+    def _of_numbers(self, item: Mapping[str, Any]) -> PosteriorTable:
+        found = roles.find_roles(list(item)).found
+        given = {role: item[name] for role, name in found.items()}
+        if weighted := [name for name in (*WEIGHTS, *LINEAR) if name in given]:
+            raise ValueError(
+                f"Draws of a stream count equally; got {', '.join(weighted)}. Draw from q without "
+                "weights, or send npt.Table(...) of 50 rows or more with their weights."
+            )
+        if lost := [role for role in _WANTED if role not in given]:
+            raise ValueError(f"{_FORM}; got no {' and no '.join(lost)}. Add it.")
+        fields = given["theta"] if isinstance(given["theta"], Mapping) else None
+        arrays = {
+            role: _numbers(role, given[role], fields) for role in (*_WANTED, "x") if role in given
+        }
+        shapes = ", ".join(f"{role} {array.shape}" for role, array in arrays.items())
+        theta, q = arrays["theta"], arrays["theta_q"]
+        if q.ndim == theta.ndim + 1 and theta.ndim < 2:  # one row
+            arrays = {role: array[None] for role, array in arrays.items()}
+            theta, q = arrays["theta"], arrays["theta_q"]
+            theta, q = theta.reshape(1, -1), q.reshape(1, q.shape[1], -1)
+        x = arrays.get("x", np.empty((len(theta), 0)))
+        if theta.ndim != 2 or q.ndim != 3 or q.shape[::2] != theta.shape or len(x) != len(theta):
+            raise ValueError(f"{_FORM}; got {shapes}. Send one of these.")
+        if not self.names:
+            named = given.get("theta_names", fields)
+            labels = None if named is None else np.array([str(name) for name in named])
+            self.names = roles.column_labels(labels, "theta", theta.shape[1])[0]
+        same = match_precisions({"theta": theta, "theta_q": q}, {}).arrays
+        return PosteriorTable(same["theta"], x.reshape(len(x), -1), same["theta_q"])
+
+
+def _numbers(role: str, value: Any, fields: Mapping[str, Any] | None) -> Array:
+    """Real numbers of one role; parameters by name are columns, in theta's order.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    try:
+        if isinstance(value, Mapping):
+            order = list(value) if fields is None or role == "x" else list(fields)
+            array = np.stack([array_of(value[name]) for name in order], axis=-1)
+        else:
+            array = array_of(value)
+        if array.dtype.kind == "O":  # null, as NaN
+            array = array.astype(np.float64)
+    except (ValueError, TypeError, KeyError):
+        array = np.empty(0, object)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"{_FORM}; got {role} that holds other things than equal lists of numbers."
+        )
+    return array.astype(np.float32 if array.dtype in (np.float16, np.float32) else np.float64)

@@ -1,0 +1,116 @@
+"""Evidence against q that grows with every row: each is bet on before anything learns from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core import sampling
+from validation_core.diagnosis.evidence import (
+    RankEvidence,
+    broken_rank,
+    ranked_parameters,
+    ranks_in_rows,
+)
+from validation_core.diagnosis.stream.learner import DRAWS, Learner, RowScore
+from validation_core.rng import stream
+from validation_core.statistics.betting import BETS, log_bets, mean_wealth
+from validation_core.types import Array, Float, PosteriorTable
+
+FIRST = 50
+"""Rows that the score first learns from."""
+_GROWTH = 1.5  # times as many rows at which it learns anew
+_PAST = 3000  # rows that it learns from, at most: the latest
+_CHUNK = 500  # rows whose bets are held together
+
+
+class RunningEvidence:
+    """Evidence against q over the rows so far.
+
+    Scores are each parameter, the distance from the middle of the row's slots, and one that is
+    learned from the rows before it, at FIRST rows and whenever there are half as many again.
+    Each has an equal share of the stake; the learned one stakes nothing before it is there.
+
+    Args:
+        d: parameters.
+        seed: of tie-breakers and of what is learned.
+        learn: makes the learned score; None for none.
+    """
+
+    def __init__(self, d: int, seed: int, learn: Learner | None) -> None:
+        self._seed, self._learn = seed, learn
+        self._rng = stream(seed, "stream", "ties")
+        self.parameters: NDArray[np.int64] = ranked_parameters(d, self._rng)
+        """Those whose ranks are bet on."""
+        self.n = 0
+        """Rows so far."""
+        scores = len(self.parameters) + (len(self.parameters) > 1) + (learn is not None)
+        self._bets = np.zeros((len(BETS), scores))  # log wealth of each bet
+        self._each, self._wealth = np.empty((scores, 64)), np.empty(64)
+        self._past: list[PosteriorTable] = []
+        self._score: RowScore | None = None
+        self._due = FIRST
+
+    def add(self, rows: PosteriorTable) -> None:
+        """Bet on rows in their order, then learn from them where it is time."""
+        for part in self._parts(rows):
+            self._bet(part)
+            if self._learn is None:
+                continue
+            few = PosteriorTable(
+                part.theta[:, self.parameters], part.x, part.q[:, :DRAWS, self.parameters]
+            )
+            self._past.append(few)
+            if self.n >= self._due:
+                self._due = int(_GROWTH * self.n)
+                self._score = self._learn(self._latest(), self._seed + self.n)
+
+    def evidence(self) -> RankEvidence:
+        """The evidence so far; later rows do not change it."""
+        return RankEvidence(self._wealth[: self.n], self._each[:, : self.n], self.parameters)
+
+    def _parts(self, rows: PosteriorTable) -> Iterator[PosteriorTable]:
+        """Rows that are bet on by one score: none behind a row at which it learns anew."""
+        first = 0
+        while first < len(rows):
+            left = _CHUNK if self._learn is None else min(_CHUNK, self._due - self.n)
+            yield sampling.take(rows, np.arange(first, min(first + left, len(rows))))
+            first += left
+
+    def _latest(self) -> PosteriorTable:
+        """The latest rows so far, which are kept."""
+        theta, x, q = (
+            np.concatenate([getattr(part, name) for part in self._past])[-_PAST:]
+            for name in ("theta", "x", "q")
+        )
+        self._past = [PosteriorTable(theta, x, q)]
+        return self._past[0]
+
+    def _bet(self, rows: PosteriorTable) -> None:
+        """Add the evidence of rows that the learned score has not seen."""
+        u = ranks_in_rows(rows, self.parameters, self._rng)
+        logs = log_bets(u)  # (25, S, n)
+        if self._learn is not None:
+            logs = np.concatenate([logs, self._learned_bets(rows)], axis=1)
+        bets = self._bets[..., None] + np.cumsum(logs, axis=-1)
+        self._bets = bets[..., -1]
+        end = self.n + len(rows)
+        while end > len(self._wealth):
+            self._each = np.concatenate([self._each, np.empty_like(self._each)], axis=1)
+            self._wealth = np.concatenate([self._wealth, np.empty_like(self._wealth)])
+        each = mean_wealth(bets)
+        self._each[:, self.n : end], self._wealth[self.n : end] = each, mean_wealth(each)
+        self.n = end
+
+    def _learned_bets(self, rows: PosteriorTable) -> Float:
+        """Log densities (25, 1, n) of bets on the learned score's ranks; 0 before there is one."""
+        if self._score is None:
+            return np.zeros((len(BETS), 1, len(rows)))
+        few = PosteriorTable(
+            rows.theta[:, self.parameters], rows.x, rows.q[:, :DRAWS, self.parameters]
+        )
+        truth, draws = self._score(few)
+        ranks: Array = broken_rank(truth, draws, self._rng)
+        return log_bets(ranks[None])
