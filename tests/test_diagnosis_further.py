@@ -13,7 +13,8 @@ from tests.test_diagnosis import QUICK, by_name, exact, quick, run, two_samples
 from validation_core import diagnosis
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.tasks import RelabelTask
-from validation_core.methods import DC, LC2ST, METHODS, SBC, TARP, AutoML, CoLT, MMDFuse
+from validation_core.keys import encode
+from validation_core.methods import DC, LC2ST, METHODS, SBC, TARP, AutoML, CoLT, MMDFuse, Omnibus
 from validation_core.panels.record import pictures
 from validation_core.report import html
 from validation_core.scores.trained_scores import TrainTask
@@ -323,6 +324,27 @@ def test_what_answers_first_learns_nothing():
     assert order == ["omnibus", "sbc", "tarp", "within_x", "multiple", "c2st", *cheap, "colt",
                      "omnibus"]  # fmt: skip
     assert [item.whole for item in queue if isinstance(item, RelabelTask)] == [False, True]
+
+
+def test_the_exact_verdict_is_had_without_training(store):
+    upload = exact(n=60)
+    (task,) = tasks.tasks(upload, [Omnibus(learned=False)], 0, quick)
+    found = run(upload, store, [Omnibus(learned=False)])
+    assert task.whole
+    assert not task.trainings
+    assert not list((store.root / "models").glob("*"))
+    unlearned = tasks.tasks(upload, [Omnibus()], 0, quick)[0].compute(store, lambda *told: None)
+    # The whole level is its own, of which learned scores would have a fifth.
+    assert found.pvalue == pytest.approx(0.8 * unlearned.pvalue)
+    assert "learned" not in encode(Omnibus())  # stored results keep their keys
+
+
+def test_a_process_that_helpers_join_begins_with_the_longest_training():
+    queue = tasks.tasks(exact(n=100), diagnosis.default_methods(), 0)
+    dear = tasks.longest_training(queue)
+    ordered = tasks.longest_training_first(queue)
+    assert ordered[0] is dear
+    assert ordered[1:] == [task for task in queue if task is not dear]
 
 
 def test_two_of_a_kind_are_two_tests(store):

@@ -210,6 +210,8 @@ def seed(*, help: str | None = None) -> int:
 def form(kind: type[_Kind], key: str) -> _Kind:
     """An instance of a dataclass with the options of its fields' widgets.
 
+    An option of `tables` alone has no widget and its default.
+
     Raises:
         ValueError: where the class refuses the combination.
     """
@@ -217,6 +219,7 @@ def form(kind: type[_Kind], key: str) -> _Kind:
     chosen = {
         field.name: _widget(field, hints[field.name], f"{key}-{field.name}")
         for field in dataclasses.fields(kind)
+        if not field.metadata.get("tables")
     }
     return kind(**chosen)
 

@@ -421,7 +421,8 @@ def diagnose(
         under = _asked_under(queue, upload, seed, store)
         queue = [*under, *queue]
         with helper_processes(queue, store, [upload], budget) as helpers:
-            run_in_turn(queue, store, watch, budget, helpers=helpers)
+            ordered = tasks.longest_training_first(queue) if helpers else queue
+            run_in_turn(ordered, store, watch, budget, helpers=helpers)
     records, _ = tasks.records(store, upload, chosen, seed)
     relabelling = next((task.load(store) for task in under), None)
     answered = {record.label: record for record in records}

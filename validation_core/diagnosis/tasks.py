@@ -215,7 +215,7 @@ def _relabel_tasks(
     upload: Upload, method: Omnibus, seed: int, how: RecipeChooser = learning.recipe
 ) -> tuple[RelabelTask, ...]:
     """The answer at once and, where something can be learned, the whole one."""
-    recipes = learned_score_recipes(upload, how)
+    recipes = learned_score_recipes(upload, how) if method.learned else {}
     first = RelabelTask(digest=upload.digest, method=method, seed=seed, whole=not recipes)
     if not recipes:
         return (first,)
@@ -300,6 +300,16 @@ def _localizes(task: Work) -> bool:
 def longest_training(work: Sequence[object]) -> TrainTask | None:
     """The training that takes longest, if one of these does: a localizer's."""
     return next((task for task in work if isinstance(task, TrainTask) and _localizes(task)), None)
+
+
+def longest_training_first(work: Sequence[_Piece]) -> list[_Piece]:
+    """The same work, the training that takes longest at its front.
+
+    A process that helpers join begins with it: they are still starting, and then do the others
+    beside it.
+    """
+    dear = longest_training(work)
+    return sorted(work, key=lambda task: task is not dear)
 
 
 def schedule_work(work: Sequence[_Piece]) -> list[_Piece]:

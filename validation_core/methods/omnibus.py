@@ -100,6 +100,7 @@ class Omnibus(Method):
     what they learned from, which slots play the truth there is still uniform, so that this part
     rejects with at most its share, and both together with at most the level, for any learner (the
     proof is in `validation_core.relabelling`). The first look is final: learned scores add to it.
+    `learned=False` leaves them out: nothing is trained, and the whole level is the others'.
 
     Examples:
         >>> result = npt.run("omnibus", npt.Boundary(), gamma=1, n=40, k=10, relabelings=39)
@@ -133,6 +134,18 @@ class Omnibus(Method):
             ),
             "min": 19,
             "max": _MOST,
+        },
+    )
+    learned: bool = field(
+        default=True,
+        metadata={
+            "label": "Learned scores",
+            "help": (
+                "Whether a table's learned scores join, a fifth of the level to themselves; without "
+                "them nothing is trained, the test is as exact, and takes a fraction of a second."
+            ),
+            "tables": True,
+            "later": True,
         },
     )
 
