@@ -208,10 +208,10 @@ ITEMS: tuple[Item, ...] = (
         "Theorem 4.2 (ii)",
         "A score that is off by epsilon changes that statistic by a share of epsilon to the "
         "power 2/3.",
-        "differs",
-        "Drawn for the mean rank, as of Theorem 3.5, of which T is the standardised form; and "
-        "as power over beta.",
-        (_THEORY, _RANKS),
+        "agrees",
+        "The oracle's line stands beside that of the learned score; the share of T that is lost "
+        "is told, and how much of that power it is.",
+        (_THEORY,),
         ("multiple",),
     ),
     Item(
