@@ -52,7 +52,7 @@ def test_lensing_ships_whole(shipped):
     found = sheets(shipped)
     assert not found["Table 2 (a)"].reasons
     (reason,) = found["Table 2 (b)"].reasons.items()
-    assert "no trained network" in reason[0]
+    assert "no random start" in reason[0]
     assert {(cell.number.row, cell.number.place) for cell in reason[1]} == {
         ("AutoML", beta) for beta in published.LENSING_BETA.places if beta
     }
