@@ -1,12 +1,17 @@
 """Printed numbers beside ours: each has one or a reason, and what is said of them holds."""
 
+import json
+
 import numpy as np
 import pytest
 
 from validation_core import published, symmetric_divergence
+from validation_core.benchmarks import Gaussian, Tree
 from validation_core.explorers.papers import beside
 from validation_core.explorers.papers.curvature import CurvatureStudy
 from validation_core.methods import DC, Uniform
+from validation_core.panels.colt import paper_figures
+from validation_core.panels.colt.paper_figures import PowerPanel
 from validation_core.published import TABLES
 from validation_core.store import SHIPPED, Store
 from validation_core.sweep import colt_paper, presets
@@ -116,6 +121,38 @@ def test_what_is_said_of_the_blind_prior_holds(shipped):
                 assert 0.01 < cell.rate < 0.1
             elif cell.method == "c2st":
                 assert (cell.rate < 0.5) == large
+
+
+def test_colts_figures_ship(shipped):
+    """Figures 4 (d) and 5: distances rise with the error; 8 to 13: six tests, level and power."""
+    maps = {
+        study.benchmark: study.load(shipped)
+        for study in colt_paper.shipped_maps()
+        if not isinstance(study.benchmark, Gaussian)
+    }
+    assert len(maps) == 3
+    for found in maps.values():
+        assert (np.diff(found.distance[:, 0]) > 0).all()
+    tree = maps[Tree()]
+    heads = [json.loads(paper_figures.trees(tree.gammas, tree.each()).head)]
+    spirals = {study.label: found for study, found in maps.items() if study != Tree()}
+    series = {label: (each.gammas, each.each()) for label, each in spirals.items()}
+    heads.append(json.loads(paper_figures.distances(series, "steps").head))
+    panels = [
+        PowerPanel(benchmark.label, cells_of(shipped, benchmark), benchmark.gammas)
+        for benchmark in colt_paper.error_panels("heavy_tail")[:2]
+    ]
+    for panel in panels:
+        assert len(panel.cells) == 6 * len(panel.gammas)
+        assert all(c.rejections < 24 for c in panel.cells if c.gamma == 0)
+    heads.append(json.loads(paper_figures.power(panels, "gamma").head))
+    assert [len(head["panels"]) for head in heads] == [9, 1, 2]
+
+
+def cells_of(store, benchmark):
+    """Counted cells of a panel of power."""
+    sweeps = colt_paper.figure_sweeps(benchmark)
+    return [cell for sweep in sweeps for cell in collect(sweep, store).cells]
 
 
 def test_what_is_said_of_the_figures_holds(shipped):

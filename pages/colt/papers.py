@@ -11,6 +11,7 @@ from pages.ui.once import same
 from pages.ui.services import services
 from pages.ui.trials import trials_read
 from validation_core import CoLT, Spiral, Tree
+from validation_core.benchmarks.perturbations import Perturbation
 from validation_core.engine import Task
 from validation_core.explorers.papers.beside import CountedTable, colt_tables
 from validation_core.panels.colt import paper_figures
@@ -60,9 +61,6 @@ def _tables(which: slice) -> None:
 
 
 def _tree() -> None:
-    st.subheader("Figures 1 (d) and 6: power on the tree", anchor=False)
-    _power([("Tree", Tree())], "the share alpha by which q's blur is larger than p's")
-    _tables(slice(2, None))
     st.subheader("Figure 5: the tree at nine strengths of the blur", anchor=False)
     (found,) = _located([Tree()])
     if found:
@@ -76,6 +74,9 @@ def _tree() -> None:
             "correct, each ball would hold as large a share of p's draws as of q's. One "
             "localizer learnt at all nine."
         )
+    st.subheader("Figures 1 (d) and 6: power on the tree", anchor=False)
+    _power([("Tree", Tree())], "alpha")
+    _tables(slice(2, None))
 
 
 def _spiral() -> None:
@@ -107,7 +108,16 @@ def _errors() -> None:
         (f"x in {each.dim_x}, θ in {each.dim_theta} dimensions", each)
         for each in colt_paper.error_panels(error, curved=curved)
     ]
+    st.subheader(_where(error, curved=curved), anchor=False)
     _power(panels, "strength gamma")
+
+
+def _where(error: Perturbation, *, curved: bool) -> str:
+    """The paper's figures with this error, as a heading."""
+    also = error in colt_paper.FIGURE_3
+    if curved:
+        return "Figure 3 (b)" if also else "Curved: an error that the paper has straight only"
+    return f"Figure {8 + PERTURBATIONS.index(error)}" + " and Figure 3 (a)" * also
 
 
 def _power(panels: Sequence[tuple[str, Benchmark]], label: str) -> None:

@@ -40,6 +40,13 @@ SIZES = {"gaussian": (100, 500), "tree": (1000, 100), "spiral": (1000, 200)}
 """N and K of the paper's Table 2, by benchmark."""
 FINE: dict[str, dict[str, int]] = {"tree": {"points": 151, "places": 21}}
 """Maps of other sizes than usual: the tree's branches are thin, and its posteriors are two."""
+FIGURE_3: tuple[Perturbation, ...] = (
+    "covariance_scaling",
+    "anisotropic",
+    "heavy_tail",
+    "additional_mode",
+)
+"""Errors of the paper's Figure 3, straight and curved."""
 _SHIPPED = ((3, 3), (10, 10))
 """Sizes of theta and x whose power is shipped."""
 _FIRST: tuple[Embedding, ...] = ("fourier", "identity")
