@@ -111,6 +111,16 @@ def test_what_is_said_of_the_lens_holds(shipped):
     assert at["uniform"] > at["multiple"] > at["c2st"] > 0.5
 
 
+def test_what_is_said_of_the_tree_holds(shipped):
+    rates = {
+        (cell.label, cell.gamma): cell.rate
+        for sweep in colt_paper.tree_sweeps()
+        for cell in collect(sweep, shipped).cells
+    }
+    assert [rates["CoLT mlp", alpha] for alpha in (1.5, 4.0)] == [0.78, 0.995]
+    assert max(rates["C2ST", 1.5], rates["C2ST", 4.0]) < 0.08
+
+
 def test_what_is_said_of_the_blind_prior_holds(shipped):
     for sweep in colt_paper.blind_prior_sweeps():
         large = sweep.benchmark.dims[0] == 100

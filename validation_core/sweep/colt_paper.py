@@ -171,7 +171,7 @@ def shipped_power() -> tuple[Sweep, ...]:
     ]
     return (
         *figure_sweeps(plane, EMBEDDINGS),
-        *(sweep for each in (*errors, Tree(), Spiral()) for sweep in figure_sweeps(each)),
+        *(sweep for each in errors for sweep in figure_sweeps(each)),
     )
 
 
