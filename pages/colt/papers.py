@@ -146,7 +146,7 @@ def _power(panels: Sequence[tuple[str, Benchmark]], label: str) -> None:
             f"{list_text([title for title, _ in left])}: not shipped, for the time it takes."
         )
     for title, sweeps in left:
-        _ask(title, sweeps)
+        _ask(title, sweeps, title)
 
 
 def _located(benchmarks: Sequence[Benchmark]) -> list[Located | None]:
@@ -163,10 +163,11 @@ def _located(benchmarks: Sequence[Benchmark]) -> list[Located | None]:
 def _table(table: CountedTable) -> None:
     """The printed numbers beside ours, and a button for those that have not run."""
     show_sheet(table.sheet(services().store, trials_read()))
-    _ask(table.table.where, table.sweeps())
+    where = table.table.where
+    _ask(f"what {where} lacks, three networks in all", table.sweeps(), where)
 
 
-def _ask(name: str, sweeps: Sequence[Sweep]) -> None:
+def _ask(what: str, sweeps: Sequence[Sweep], name: str) -> None:
     """A button that runs missing trials, and their progress."""
     store = services().store
     left = [task for sweep in sweeps for task in missing(sweep, store)]
@@ -175,7 +176,7 @@ def _ask(name: str, sweeps: Sequence[Sweep]) -> None:
     state = jobs.latest(left)
     if state is None:
         st.button(
-            f"Run {name}, {rough_duration_text(costs.remaining(sweeps, store))}",
+            f"Run {what}: {rough_duration_text(costs.remaining(sweeps, store))}",
             key=f"run-{name}",
             icon=":material/play_arrow:",
             on_click=jobs.starting(left, name),
