@@ -74,6 +74,18 @@ def test_multiple_grows_as_the_square_root_of_n(measured):
     assert measured.multiple[..., 1].astype(float).mean() == pytest.approx(1, abs=0.15)
 
 
+def test_a_wrong_ratio_costs_a_share_of_multiples_statistic(measured):
+    """Theorem 4.2 (ii), of the slopes of T against sqrt(n)."""
+    oracle = theory.oracle_slopes(LEARNED)
+    assert oracle[0] == 0
+    lost = 1 - measured.slope[5:] / oracle[5:, None]
+    assert (lost[:, 0] < lost[:, 1]).all()
+    assert (lost[:, 0] > -0.02).all()
+    assert (lost / measured.error[5:] ** (2 / 3)).max() < 4
+    blind = replace(LEARNED, benchmark=Gaussian(perturbation="blind_prior"))
+    assert np.isnan(theory.oracle_slopes(blind)).all()
+
+
 def test_the_slope_in_closed_form():
     """Scores N(SHIFT, 1) of p and N(0, 1) of q; sigma^2 by quadrature of Phi^2."""
     rng = stream(0, "slope")
@@ -130,7 +142,7 @@ def test_the_view_claims_nothing_where_q_is_p(measured):
     payload = theory_panels.theory_payload(LEARNED, measured)
     assert [len(values) for values in payload.sliders] == [len(LEARNED.gammas), 21]
     assert len(payload.body) < 400_000
-    for words in ("Here q is p", "no ranking can be lost", "q is p: T does not grow"):
+    for words in ("Here q is p", "no ranking can be lost", "q is p: T does not grow", "T is lost"):
         assert words in payload.head
     before = theory_panels.theory_payload(LEARNED, None)
     assert before.sliders == payload.sliders

@@ -1,12 +1,17 @@
 """Printed numbers beside ours: each has one or a reason, and what is said of them holds."""
 
+import json
+
 import numpy as np
 import pytest
 
 from validation_core import published, symmetric_divergence
+from validation_core.benchmarks import Gaussian, Tree
 from validation_core.explorers.papers import beside
 from validation_core.explorers.papers.curvature import CurvatureStudy
 from validation_core.methods import DC, Uniform
+from validation_core.panels.colt import paper_figures
+from validation_core.panels.colt.paper_figures import PowerPanel
 from validation_core.published import TABLES
 from validation_core.store import SHIPPED, Store
 from validation_core.sweep import colt_paper, presets
@@ -52,7 +57,7 @@ def test_lensing_ships_whole(shipped):
     found = sheets(shipped)
     assert not found["Table 2 (a)"].reasons
     (reason,) = found["Table 2 (b)"].reasons.items()
-    assert "no trained network" in reason[0]
+    assert "no random start" in reason[0]
     assert {(cell.number.row, cell.number.place) for cell in reason[1]} == {
         ("AutoML", beta) for beta in published.LENSING_BETA.places if beta
     }
@@ -106,6 +111,16 @@ def test_what_is_said_of_the_lens_holds(shipped):
     assert at["uniform"] > at["multiple"] > at["c2st"] > 0.5
 
 
+def test_what_is_said_of_the_tree_holds(shipped):
+    rates = {
+        (cell.label, cell.gamma): cell.rate
+        for sweep in colt_paper.tree_sweeps()
+        for cell in collect(sweep, shipped).cells
+    }
+    assert [rates["CoLT mlp", alpha] for alpha in (1.5, 4.0)] == [0.78, 0.995]
+    assert max(rates["C2ST", 1.5], rates["C2ST", 4.0]) < 0.08
+
+
 def test_what_is_said_of_the_blind_prior_holds(shipped):
     for sweep in colt_paper.blind_prior_sweeps():
         large = sweep.benchmark.dims[0] == 100
@@ -116,6 +131,38 @@ def test_what_is_said_of_the_blind_prior_holds(shipped):
                 assert 0.01 < cell.rate < 0.1
             elif cell.method == "c2st":
                 assert (cell.rate < 0.5) == large
+
+
+def test_colts_figures_ship(shipped):
+    """Figures 4 (d) and 5: distances rise with the error; 8 to 13: six tests, level and power."""
+    maps = {
+        study.benchmark: study.load(shipped)
+        for study in colt_paper.shipped_maps()
+        if not isinstance(study.benchmark, Gaussian)
+    }
+    assert len(maps) == 3
+    for found in maps.values():
+        assert (np.diff(found.distance[:, 0]) > 0).all()
+    tree = maps[Tree()]
+    heads = [json.loads(paper_figures.trees(tree.gammas, tree.each()).head)]
+    spirals = {study.label: found for study, found in maps.items() if study != Tree()}
+    series = {label: (each.gammas, each.each()) for label, each in spirals.items()}
+    heads.append(json.loads(paper_figures.distances(series, "steps").head))
+    panels = [
+        PowerPanel(benchmark.label, cells_of(shipped, benchmark), benchmark.gammas)
+        for benchmark in colt_paper.error_panels("heavy_tail")[:2]
+    ]
+    for panel in panels:
+        assert len(panel.cells) == 6 * len(panel.gammas)
+        assert all(c.rejections < 24 for c in panel.cells if c.gamma == 0)
+    heads.append(json.loads(paper_figures.power(panels, "gamma").head))
+    assert [len(head["panels"]) for head in heads] == [9, 1, 2]
+
+
+def cells_of(store, benchmark):
+    """Counted cells of a panel of power."""
+    sweeps = colt_paper.figure_sweeps(benchmark)
+    return [cell for sweep in sweeps for cell in collect(sweep, store).cells]
 
 
 def test_what_is_said_of_the_figures_holds(shipped):

@@ -113,7 +113,7 @@ def _results(chosen: ColtChoice) -> None:
     elif view == "Theory":
         theory.show_theory(chosen)
     elif view == "Papers":
-        papers.tables()
+        papers.show_papers()
     elif view != "Ranks":
         _theta(chosen, view)
     elif located := _located(chosen, each=False):

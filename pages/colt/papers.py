@@ -1,86 +1,184 @@
 """The paper's tables and figures as reproduced here, beside the printed numbers."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
-from pages.colt.data import maps
-from pages.colt.ranks import distances, gamma_of, train_more
+from pages.colt.data import Located, at_every_gamma, cells
 from pages.papers.numbers import show_sheet
 from pages.ui import forms, jobs, live
+from pages.ui.once import same
 from pages.ui.services import services
 from pages.ui.trials import trials_read
-from validation_core import Spiral
+from validation_core import CoLT, Spiral, Tree
+from validation_core.benchmarks.perturbations import Perturbation
+from validation_core.engine import Task
 from validation_core.explorers.papers.beside import CountedTable, colt_tables
-from validation_core.panels.colt.power import gallery
+from validation_core.panels.colt import paper_figures
+from validation_core.panels.colt.paper_figures import PowerPanel
 from validation_core.sweep import colt_paper, costs
 from validation_core.sweep.colt_paper import Model
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.presets import PERTURBATIONS
 from validation_core.sweep.progress import missing
-from validation_core.text import rough_duration_text
-from validation_core.types import Preset
+from validation_core.text import list_text, readable_name, rough_duration_text
+from validation_core.types import Benchmark, Preset
 
+_SHOWN = {
+    "tables": "Tables 3, 4",
+    "tree": "Figures 1, 5, 6: tree",
+    "spiral": "Figures 4, 7: spiral",
+    "errors": "Figures 3, 8 to 13: errors",
+}
 _DENOISERS: dict[Model, str] = {"diffusion": "trained denoiser", "ideal": "ideal denoiser"}
-
-
 _PRESETS: dict[Preset, str] = {"interactive": "Interactive", "paper": "Paper"}
+_STEPS = "reverse steps left out"
+_BENT = {"straight": "Straight", "curved": "Curved"}
 
 
-def tables() -> None:
-    """Tables, then figures; each with a button for missing results."""
+def show_papers() -> None:
+    """The chosen tables or figures."""
+    shown = forms.segmented("Of the paper", _SHOWN, "paper", label_visibility="collapsed")
+    if shown == "tree":
+        _tree()
+    elif shown == "spiral":
+        _spiral()
+    elif shown == "errors":
+        _errors()
+    else:
+        _tables(slice(2))
+
+
+def _tables(which: slice) -> None:
     preset = forms.segmented(
         "Training of the localizers",
         _PRESETS,
         "tables",
         help="Interactive: seconds each. Paper: steps and rate of its Table 2, minutes each.",
     )
-    for table in colt_tables(preset):
+    for table in colt_tables(preset)[which]:
         _table(table)
-    st.subheader("Figure 5: the ball on the tree, for growing blur alpha", anchor=False)
-    _tree()
-    st.subheader("Figure 4d: the spiral, by the reverse steps left out", anchor=False)
-    _spiral()
 
 
 def _tree() -> None:
-    tasks = colt_paper.tree_maps()
-    done = [task for task in tasks if task.done(services().store)]
-    if done:
+    st.subheader("Figure 5: the tree at nine strengths of the blur", anchor=False)
+    (found,) = _located([Tree()])
+    if found:
         payload = live.once(
-            ("gallery", *(task.key for task in done)),
-            lambda: gallery([(gamma_of(task), maps(task.key, task)) for task in done]),
+            ("trees", found.key), lambda: paper_figures.trees(found.gammas, found.maps)
         )
         live.chart(payload, key="fig5", save_as="The ball on the tree")
         st.caption(
             "q blurs the tree by 1 + alpha times as much as p. Orange: q's draws, filled "
             "inside the ball of the mass named above each picture; blue: p's. If q were "
-            "correct, each ball would hold as large a share of p's draws as of q's."
+            "correct, each ball would hold as large a share of p's draws as of q's. One "
+            "localizer learnt at all nine."
         )
-    train_more(tasks, "Figure 5, the ball on the tree", "fig5", "every alpha")
+    st.subheader("Figures 1 (d) and 6: power on the tree", anchor=False)
+    _power([("Tree", Tree())], "alpha")
+    _tables(slice(2, None))
 
 
 def _spiral() -> None:
-    series = {title: colt_paper.spiral_maps(model) for model, title in _DENOISERS.items()}
-    distances(series, Spiral().gammas, key="fig4d", label="reverse steps left out")
-    for model, tasks in zip(_DENOISERS, series.values(), strict=True):
-        train_more(
-            tasks,
-            f"Figure 4d, {_DENOISERS[model]}",
-            f"fig4d-{model}",
-            f"every step, {_DENOISERS[model]}",
+    st.subheader("Figure 4 (d): the statistic by the reverse steps left out", anchor=False)
+    both = _located([Spiral(model=model) for model in _DENOISERS])
+    found = {name: each for name, each in zip(_DENOISERS.values(), both, strict=True) if each}
+    if found:
+        series = {name: (each.gammas, each.maps) for name, each in found.items()}
+        payload = live.once(
+            ("steps", *(each.key for each in found.values())),
+            lambda: paper_figures.distances(series, _STEPS),
         )
+        live.chart(payload, key="fig4d")
+    st.subheader("Figure 7 (h): power and type I error by the same", anchor=False)
+    _power([("Spiral, ideal denoiser", Spiral())], _STEPS)
+
+
+def _errors() -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        error = forms.choice(
+            "Error of q",
+            list(PERTURBATIONS),
+            "error",
+            words=readable_name,
+            help="Figures 8 to 13 in this order; Figure 3 has four of them.",
+        )
+        curved = forms.segmented("Posterior", _BENT, "bent") == "curved"
+    panels = [
+        (f"x in {each.dim_x}, θ in {each.dim_theta} dimensions", each)
+        for each in colt_paper.error_panels(error, curved=curved)
+    ]
+    st.subheader(_where(error, curved=curved), anchor=False)
+    _power(panels, "strength gamma")
+
+
+def _where(error: Perturbation, *, curved: bool) -> str:
+    """The paper's figures with this error, as a heading."""
+    also = error in colt_paper.FIGURE_3
+    if curved:
+        return "Figure 3 (b)" if also else "Curved: an error that the paper has straight only"
+    return f"Figure {8 + PERTURBATIONS.index(error)}" + " and Figure 3 (a)" * also
+
+
+def _power(panels: Sequence[tuple[str, Benchmark]], label: str) -> None:
+    """Power of each benchmark that has run, and a button for each of the others."""
+    drawn, left = [], []
+    for title, benchmark in panels:
+        sweeps = [same(sweep) for sweep in colt_paper.figure_sweeps(benchmark)]
+        found = [cell for sweep in sweeps for cell in cells(sweep)]
+        if found:
+            drawn.append(PowerPanel(title, found, benchmark.gammas))
+        if any(missing(sweep, services().store) for sweep in sweeps):
+            left.append((title, sweeps))
+    if drawn:
+        counted = tuple((p.title, c.label, c.gamma, c.rejections) for p in drawn for c in p.cells)
+        payload = live.once(("figures", counted), lambda: paper_figures.power(drawn, label))
+        live.chart(payload, key="figures")
+        st.caption(
+            f"Share of {colt_paper.TRIALS} tables that are rejected, with 95% Wilson intervals; "
+            "the dashed line is the level of 5%. One network of each kind learnt at all strengths "
+            "and is held at each, where the paper has three for each; on what a network may "
+            "read the test stays exact. CoLT Fourier is our embedding, identity the paper's "
+            "CoLT ID; the grey curve is before training."
+        )
+    if left:
+        st.caption(
+            f"{list_text([title for title, _ in left])}: not shipped, for the time it takes."
+        )
+    for title, sweeps in left:
+        _ask(title, sweeps, title)
+
+
+def _located(benchmarks: Sequence[Benchmark]) -> list[Located | None]:
+    """Maps of a localizer for all strengths; where none is stored it is trained."""
+    studies = [
+        colt_paper.gamma_maps(each, CoLT(), *colt_paper.SIZES[each.name]) for each in benchmarks
+    ]
+    store = services().store
+    left: list[Task] = [study for study in studies if not study.done(store)]
+    jobs.panel(jobs.only("colt", left, "Maps of the paper's figures"))
+    return [at_every_gamma(s.key, s) if s.done(store) else None for s in studies]
 
 
 def _table(table: CountedTable) -> None:
     """The printed numbers beside ours, and a button for those that have not run."""
+    show_sheet(table.sheet(services().store, trials_read()))
+    where = table.table.where
+    _ask(f"what {where} lacks, three networks in all", table.sweeps(), where)
+
+
+def _ask(what: str, sweeps: Sequence[Sweep], name: str) -> None:
+    """A button that runs missing trials, and their progress."""
     store = services().store
-    show_sheet(table.sheet(store, trials_read()))
-    left = [task for sweep in table.sweeps() for task in missing(sweep, store)]
+    left = [task for sweep in sweeps for task in missing(sweep, store)]
     if not left:
         return
     state = jobs.latest(left)
     if state is None:
         st.button(
-            f"Run what is missing, {rough_duration_text(costs.remaining(table.sweeps(), store))}",
-            key=f"run-{table.table.where}",
+            f"Run {what}: {rough_duration_text(costs.remaining(sweeps, store))}",
+            key=f"run-{name}",
             icon=":material/play_arrow:",
-            on_click=jobs.starting(left, f"{table.table.where}: {table.table.title}"),
+            on_click=jobs.starting(left, name),
         )
     jobs.panel(state, follow=True)

@@ -7,6 +7,7 @@ import streamlit as st
 from pages.ui import forms
 from validation_core import Gaussian
 from validation_core.benchmarks.gaussian import DIMENSIONS
+from validation_core.explorers.conformal import power_study
 from validation_core.explorers.conformal.power_study import ConformalPower
 from validation_core.explorers.conformal.study import PAPER_M, RECIPE, ConformalStudy, Learned
 from validation_core.explorers.conformal.theory_study import ConformalTheoryStudy
@@ -17,7 +18,6 @@ LEVELS = (0.01, 0.05, 0.1)
 RECIPES = {"interactive": RECIPE, "few": PRESETS["interactive"], "paper": PRESETS["paper"]}
 """One network for all gammas in a second; one for each: on few draws, as on the page Compare, or
 by the paper's schedule, in minutes."""
-_M_BETAS = (0.0, 0.4, 0.7, 0.9)
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,9 @@ class ConformalChoice:
 
     def power(self, *, over_m: bool) -> ConformalPower:
         """Trials over gamma and beta, for every m of the paper where that curve is shown."""
-        power = ConformalPower(learned=self.learned, n=self.study.n, ms=(self.study.m,))
-        if not over_m:
-            return power
-        return ConformalPower(learned=self.learned, n=self.study.n, ms=PAPER_M, betas=_M_BETAS)
+        if over_m:
+            return power_study.over_m(self.learned, self.study.n)
+        return ConformalPower(learned=self.learned, n=self.study.n, ms=(self.study.m,))
 
 
 def choose() -> ConformalChoice:

@@ -18,8 +18,10 @@ from validation_core.explorers.highdim.lensing import table as lensing_table
 from validation_core.explorers.highdim.lensing.study import LensingStudy
 from validation_core.explorers.highdim.lensing.table import sweeps
 from validation_core.explorers.papers.beside import LENSING_TABLES
+from validation_core.sweep import costs
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.progress import Progress, collect, missing
+from validation_core.text import rough_duration_text
 
 _TABLE = "Run Table 2"
 _LENSES: dict[Lens, str] = {"isothermal": "Isothermal", "affine": "Affine"}
@@ -88,7 +90,7 @@ def _missing(halves: tuple[Sweep, ...]) -> None:
         jobs.panel(state, follow=True)
     else:
         st.button(
-            f"{_TABLE} (about 20 min)",
+            f"{_TABLE}, {rough_duration_text(costs.remaining(halves, services().store))}",
             icon=":material/play_arrow:",
             on_click=jobs.starting(left, _TABLE),
         )

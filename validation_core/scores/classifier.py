@@ -286,9 +286,10 @@ def train_classifiers(
 ) -> list[TrainedClassifier]:
     """Train several classifiers of one shape: each as if trained alone.
 
-    On a processor they train in turn, and no digit of a classifier depends on the others. On a
-    GPU, most of which one small network leaves idle, they are one batch, whose products round by
-    how many they are.
+    On a processor they train in turn, and no digit of a classifier depends on the others: one
+    batch rounds by how many they are, and at 256 units takes nearly as long, since its numbers no
+    longer fit the processor's cache (`benchmarks.gpu` measures it); the other cores train other
+    networks meanwhile. On a GPU, most of which one small network leaves idle, they are one batch.
     """
     from validation_core.learn import perceptron
     from validation_core.learn.in_turn import train_in_turn
@@ -299,13 +300,13 @@ def train_classifiers(
         def alone(
             one: TrainingSet, recipe: Classifier, seed: int, report: Report | None
         ) -> TrainedClassifier:
-            return _train_batch([one], recipe, [seed], report, where)[0]
+            return train_batch([one], recipe, [seed], report, where)[0]
 
         return train_in_turn(alone, data, recipe, seeds, report)
-    return _train_batch(data, recipe, seeds, report, where)
+    return train_batch(data, recipe, seeds, report, where)
 
 
-def _train_batch(
+def train_batch(
     data: Sequence[TrainingSet],
     recipe: Classifier,
     seeds: Sequence[int],

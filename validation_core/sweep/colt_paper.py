@@ -1,8 +1,9 @@
 """CoLT and its competitors: the sweeps of its paper.
 
-Chen, Bansal, Scott, CoLT: Table 3 (blind prior), Table 4 (type I error), Section 1 (tree),
-Fig. 4d (spiral), Fig. 5 (tree). What they print is in `published`. Each kind of network has a
-sweep of its own, so that results come one by one and a curve on a page shares them with a table.
+Chen, Bansal, Scott, CoLT: Table 3 (blind prior), Table 4 (type I error), Section 1 (tree), and
+power: Figures 1 (d) and 6 (tree), 7 (h) (spiral), 3 and 8 to 13 (errors of a normal posterior).
+What they print is in `published`. Each kind of network has a sweep of its own, so that results
+come one by one and a curve on a page shares them with a table.
 """
 
 from __future__ import annotations
@@ -37,10 +38,17 @@ NETWORKS = 3
 """Training seeds of the paper, over which its tables average."""
 SIZES = {"gaussian": (100, 500), "tree": (1000, 100), "spiral": (1000, 200)}
 """N and K of the paper's Table 2, by benchmark."""
-TREE_ALPHAS = (0.5, 1.5, 2.5, 4.0)
-"""Strengths of Fig. 5 here."""
 FINE: dict[str, dict[str, int]] = {"tree": {"points": 151, "places": 21}}
 """Maps of other sizes than usual: the tree's branches are thin, and its posteriors are two."""
+FIGURE_3: tuple[Perturbation, ...] = (
+    "covariance_scaling",
+    "anisotropic",
+    "heavy_tail",
+    "additional_mode",
+)
+"""Errors of the paper's Figure 3, straight and curved."""
+_SHIPPED = ((3, 3), (10, 10))
+"""Sizes of theta and x whose power is shipped."""
 _FIRST: tuple[Embedding, ...] = ("fourier", "identity")
 _COORDINATES = ("sbc", "tarp")
 
@@ -151,26 +159,44 @@ def shipped_training() -> MapTask:
 def shipped_power() -> tuple[Sweep, ...]:
     """Power shipped with the package, of one network for all gammas.
 
-    With every embedding on the plane that the CoLT page opens with; with the page's first and the
-    identity for all errors of the papers, in three and ten dimensions.
+    On the plane that the CoLT page opens with, by every embedding; for the paper's figures, as
+    many panels as were worth their time.
     """
     plane: Benchmark = Gaussian(dim_x=2, dim_theta=2)
-    space = [
-        Gaussian(perturbation=name, dim_x=x, dim_theta=theta)
-        for x, theta in DIMENSIONS[:2]
+    errors = [
+        benchmark
         for name in PERTURBATIONS
+        for benchmark in error_panels(name)
+        if benchmark.dims in _SHIPPED
     ]
+    return (
+        *figure_sweeps(plane, EMBEDDINGS),
+        *(sweep for each in errors for sweep in figure_sweeps(each)),
+    )
+
+
+def error_panels(name: Perturbation, *, curved: bool = False) -> list[Gaussian]:
+    """Benchmarks of Figures 8 to 13, one for each size of x and theta; curved, of Figure 3 (b)."""
+    return [
+        Gaussian(perturbation=name, dim_x=x, dim_theta=theta, curved=curved)
+        for x, theta in DIMENSIONS
+    ]
+
+
+def figure_sweeps(
+    benchmark: Benchmark, embeddings: tuple[Embedding, ...] = _FIRST
+) -> tuple[Sweep, ...]:
+    """Power along a benchmark's gammas at the paper's sizes, by one network for all of them.
+
+    Args:
+        benchmark: of the paper.
+        embeddings: CoLT's, a curve each.
+    """
+    n, k = SIZES[benchmark.name]
+    design = TrialDesign(trials=TRIALS, n=n, k=k)
+    gammas = benchmark.gammas
     return tuple(
-        sweep
-        for benchmark, embeddings in [(plane, EMBEDDINGS), *((b, _FIRST) for b in space)]
-        for sweep in contest(
-            benchmark,
-            benchmark.gammas,
-            CoLT(),
-            TrialDesign(trials=TRIALS, n=SIZES[benchmark.name][0], k=SIZES[benchmark.name][1]),
-            embeddings=embeddings,
-            for_all_gammas=True,
-        )
+        contest(benchmark, gammas, CoLT(), design, embeddings=embeddings, for_all_gammas=True)
     )
 
 
@@ -190,23 +216,6 @@ def type_one_sweeps(preset: Preset = "interactive") -> tuple[Sweep, ...]:
 def tree_sweeps(preset: Preset = "interactive") -> tuple[Sweep, ...]:
     """Section 1: power on the tree at a small and at a large blur."""
     return tuple(sweep for alpha in (1.5, 4.0) for sweep in _of_table(Tree(), alpha, preset))
-
-
-def spiral_maps(model: Model = "ideal", embedding: Embedding = "fourier") -> list[MapTask]:
-    """Fig. 4d: distance of the ranks from uniform, against reverse steps left out."""
-    spiral = Spiral(model=model)
-    return [_map(spiral, gamma, embedding) for gamma in spiral.gammas]
-
-
-def tree_maps(embedding: Embedding = "fourier") -> list[MapTask]:
-    """Fig. 5: the ball on the tree, for growing blur; one place on each side of x = 0."""
-    return [replace(_map(Tree(), alpha, embedding), places=2) for alpha in TREE_ALPHAS]
-
-
-def _map(benchmark: Benchmark, gamma: float, embedding: Embedding) -> MapTask:
-    source = Simulated(benchmark=benchmark, gamma=float(gamma))
-    n, k = SIZES[benchmark.name]
-    return map_of(localizer(source, CoLT(embedding=embedding), n, k))
 
 
 def map_of(training: Training) -> MapTask:

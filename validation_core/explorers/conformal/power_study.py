@@ -13,6 +13,7 @@ from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian
 from validation_core.benchmarks.perturbations import Perturbation
 from validation_core.explorers.conformal.study import (
     FEW,
+    PAPER_M,
     POWER_BETAS,
     SMALLEST_PVALUE,
     TRIALS,
@@ -34,6 +35,8 @@ from validation_core.types import Array, BlockScores, Joint, Reference
 
 if TYPE_CHECKING:
     from validation_core.store import Store
+
+_M_BETAS = (0.0, 0.4, 0.7, 0.9)  # of power over m
 
 
 class ConformalTrials(NamedTuple):
@@ -160,12 +163,26 @@ def _joined(parts: Sequence[Joint]) -> Joint:
     )
 
 
+def over_m(learned: Learned, n: int = N) -> ConformalPower:
+    """Power at every m of the paper, its Figures 6 to 11 (b), at a few betas.
+
+    Args:
+        learned: the networks.
+        n: test points of a trial.
+    """
+    return ConformalPower(learned=learned, n=n, ms=PAPER_M, betas=_M_BETAS)
+
+
 def shipped() -> tuple[ConformalStudy | ConformalPower, ...]:
-    """Studies that ship with NPT Lab: the page's opening view of every perturbation and size."""
+    """Studies that ship with NPT Lab.
+
+    The page's opening view of every perturbation and size, and power over m at the first size.
+    """
     every = [
         Learned(benchmark=Gaussian(perturbation=name, dim_x=dim_x, dim_theta=dim_theta))
         for dim_x, dim_theta in DIMENSIONS
         for name in get_args(Perturbation)
     ]
     studies = [(ConformalStudy(learned=one), ConformalPower(learned=one)) for one in every]
-    return tuple(study for pair in studies for study in pair)
+    first = [one for one in every if one.benchmark.dims == every[0].benchmark.dims]
+    return (*(study for pair in studies for study in pair), *map(over_m, first))

@@ -40,6 +40,7 @@ from validation_core.explorers.conformal.theory_study import (
     SIZES,
     TRIALS,
     ConformalTheory,
+    oracle_slopes,
 )
 from validation_core.explorers.conformal.view import (
     PANEL_HEIGHT,
@@ -65,7 +66,7 @@ def theory_payload(learned: Learned, theory: ConformalTheory | None) -> live.Pay
         panels += [
             _mean_rank_panel(learned, theory),
             _gap_panel(theory),
-            _multiple_panel(theory),
+            _multiple_panel(theory, oracle_slopes(learned)),
             _coarse_panel(
                 theory,
                 slice(0, 1 + len(LEVELS)),
@@ -241,8 +242,13 @@ def _low_noise(near: float) -> str:
     return f"Density of r − r′ near 0 (Assumption 3.4): {number_text(near, 2)}."
 
 
-def _multiple_panel(theory: ConformalTheory) -> Panel:
-    """Multiple's statistic against sqrt(n), and the line that Theorem 4.2 gives."""
+def _multiple_panel(theory: ConformalTheory, oracle: Array) -> Panel:
+    """Multiple's statistic against sqrt(n), and the lines that Theorem 4.2 gives.
+
+    Args:
+        theory: the measured numbers.
+        oracle: slope of the density ratio itself, at each gamma (G,).
+    """
     x, critical = np.sqrt(SIZES), float(ndtri(1 - LEVEL))
     mean, sd = (np.asarray(theory.multiple[..., i], float) for i in range(2))
     ends = np.array([0, 1.05 * x[-1]])
@@ -251,6 +257,7 @@ def _multiple_panel(theory: ConformalTheory) -> Panel:
     return Panel(
         [
             HLine(critical, color=style.NULL, dash="6 4", label="critical"),
+            Line(ends, over(oracle[:, None] * ends, "gamma"), color=style.P),
             Line(ends, over_sliders(theory, line, coarse=True), color=_LEARNED),
             Points(
                 x,
@@ -265,9 +272,10 @@ def _multiple_panel(theory: ConformalTheory) -> Panel:
         x=Axis((0, float(ends[1])), "n from each side", ticks=x, names=[f"{n}" for n in SIZES]),
         y=Axis((min(-3.0, float(bars[0].min())), 1.05 * float(bars[1].max())), "T"),
         height=PANEL_HEIGHT,
+        legend=[("oracle", style.P, "line"), ("learned", _LEARNED, "line")],
         caption=sentence(
             "Points: mean T of samples of each n, with bars where 95 of 100 lie by their sd. "
-            "Line: √n (AUC − 1/2)/σ. {words}",
+            "Lines: √n (AUC − 1/2)/σ. {words}{lost}",
             words=over_sliders(
                 theory,
                 np.array(
@@ -277,7 +285,28 @@ def _multiple_panel(theory: ConformalTheory) -> Panel:
                     ]
                 ),
             ),
+            lost=over_sliders(theory, _lost_words(theory, oracle)),
         ),
+    )
+
+
+def _lost_words(theory: ConformalTheory, oracle: Array) -> Array:
+    """Sentences (G, B) on the share of the oracle's T that is lost, Theorem 4.2 (ii)."""
+    chance = 5 / np.sqrt(ROWS)  # a share of less would be noise
+    scale = np.asarray(theory.error, float) ** (2 / 3)
+    return np.array(
+        [
+            [
+                ""
+                if same or not best > chance
+                else f" {1 - slope / best:.0%} of the oracle's T is lost, "
+                f"{(1 - slope / best) / part:.2f} of ε^(2/3)."
+                for slope, part in zip(slopes, parts, strict=True)
+            ]
+            for slopes, parts, best, same in zip(
+                theory.slope, scale, oracle, _is_p(theory), strict=True
+            )
+        ]
     )
 
 

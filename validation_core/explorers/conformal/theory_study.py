@@ -221,6 +221,22 @@ def multiple_slope(placed: areas.Placements) -> float:
     return float((placed.auc.value - 0.5) / sigma)
 
 
+def oracle_slopes(learned: Learned) -> Array:
+    """`multiple_slope` of the density ratio itself, on the study's draws, at each gamma (G,).
+
+    NaN where q ignores x: that ratio is an integral, which takes seconds.
+    """
+    if learned.benchmark.perturbation == "blind_prior":
+        return np.full(len(learned.gammas), np.nan)
+    slopes = []
+    for gamma in learned.gammas:
+        p, q = (draw(learned, gamma, ROWS) for draw in (draw_p, draw_q))
+        ratios = [learned.benchmark.log_ratio(rows.theta, rows.x, gamma) for rows in (p, q)]
+        of_p, of_q = (np.asarray(ratio, np.float64) for ratio in ratios if ratio is not None)
+        slopes.append(multiple_slope(areas.placements(of_p, of_q)))
+    return np.array(slopes)
+
+
 def multiple_over_n(scored: BlockScores, seed: int) -> Array:
     """Mean and sd of Multiple's statistic at each of SIZES: (B, SIZES, 2)."""
     out = np.empty((len(scored.p), len(SIZES), 2))

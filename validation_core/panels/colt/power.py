@@ -16,7 +16,6 @@ from validation_core.drawing.ecdf_difference import counted_difference
 from validation_core.drawing.marks import (
     Axis,
     HBand,
-    Heat,
     Line,
     Mark,
     Note,
@@ -25,7 +24,6 @@ from validation_core.drawing.marks import (
     Points,
     VLine,
     along,
-    freeze_sliders,
     over,
 )
 from validation_core.drawing.power_curves import (
@@ -37,7 +35,7 @@ from validation_core.drawing.power_curves import (
 )
 from validation_core.drawing.rank_histogram import rank_counts
 from validation_core.localization import Maps
-from validation_core.panels.colt.theta import ThetaAxes, gamma_slider, theta_panels
+from validation_core.panels.colt.theta import gamma_slider
 from validation_core.panels.power import IF_CORRECT, PowerCurve, curves
 from validation_core.sweep.rates import rate_interval
 from validation_core.sweep.trials import TrialDesign
@@ -249,7 +247,7 @@ def _difference(maps: Maps) -> Panel:
 def _along_gamma(maps: Sequence[Maps], gammas: Sequence[float]) -> Panel:
     """Panel of the distance at every gamma, where a press moves the slider."""
     curve = distance_curve(list(zip(gammas, maps, strict=True)))
-    panel = _distance_panel({"": curve}, gammas, "strength gamma", over(gammas, "gamma"))
+    panel = distance_panel({"": curve}, gammas, "strength gamma", over(gammas, "gamma"))
     places = np.stack([curve.gamma, curve.distance], axis=1)
     return replace(
         panel,
@@ -261,7 +259,7 @@ def _along_gamma(maps: Sequence[Maps], gammas: Sequence[float]) -> Panel:
     )
 
 
-class _DistanceCurve(NamedTuple):
+class DistanceCurve(NamedTuple):
     """Distances with their 95% intervals along gamma: (G,) each."""
 
     gamma: Array
@@ -272,46 +270,31 @@ class _DistanceCurve(NamedTuple):
     """Fresh simulations behind each."""
 
 
-def distance_curve(maps: Sequence[tuple[float, Maps]]) -> _DistanceCurve:
+def distance_curve(maps: Sequence[tuple[float, Maps]]) -> DistanceCurve:
     """Curve of distances of maps, at one gamma or more."""
     rising = sorted(maps, key=lambda pair: pair[0])
     at, low, high = np.stack([localization.distance for _, localization in rising]).T
     gammas = np.array([gamma for gamma, _ in rising])
-    return _DistanceCurve(gammas, at, low, high, len(rising[0][1].u_quote))
+    return DistanceCurve(gammas, at, low, high, len(rising[0][1].u_quote))
 
 
 _SERIES = ((_COLOR, "", "circle"), (style.OBSERVED, "7 5", "square"))
 
 
-def distances(
-    curves: Mapping[str, _DistanceCurve], gammas: Sequence[float], *, points: int, label: str
-) -> live.Payload:
-    """Distance of the ranks from uniform along gamma, a curve for each series.
-
-    Args:
-        curves: at least one.
-        gammas: ticks of the axis, also those without a map yet.
-        points: number of points of the finished curves.
-        label: of the axis.
-    """
-    n = max(curve.n for curve in curves.values())
-    count = sum(len(curve.gamma) for curve in curves.values())
-    panel = replace(
-        _distance_panel(curves, gammas, label),
-        caption=f"{count} of {points} points are trained, a localizer for "
-        f"each, judged on {n} fresh simulations, with 95% intervals. If q were correct, points "
-        "would "
-        "lie in the grey band in 19 of 20 samples.",
-    )
-    return live.payload(panels=[panel], columns=1)
-
-
-def _distance_panel(
-    curves: Mapping[str, _DistanceCurve],
+def distance_panel(
+    curves: Mapping[str, DistanceCurve],
     gammas: Sequence[float],
     label: str,
     now: Number | None = None,
 ) -> Panel:
+    """Panel of the distance of the ranks from uniform along gamma, a curve for each series.
+
+    Args:
+        curves: by name; at least one.
+        gammas: ticks of the axis.
+        label: of the axis.
+        now: a gamma to mark.
+    """
     n = max(curve.n for curve in curves.values())
     chance = float(kstwo.isf(0.05, n))
     marks: list[Mark] = [HBand(0, chance)]
@@ -337,32 +320,4 @@ def _distance_panel(
         margin=128 if any(curves) else 0,
         x=places_axis(gammas, label),
         y=Axis((0, 1.08 * max(top, chance)), "KS distance of the ranks"),
-    )
-
-
-def gallery(trees: Sequence[tuple[float, Maps]]) -> live.Payload:
-    """The ball on the tree at each alpha."""
-    return live.payload(panels=[_leaf(alpha, tree) for alpha, tree in trees])
-
-
-def _leaf(alpha: float, tree: Maps) -> Panel:
-    """Panel of one tree with its ball, at an x of the upper tree."""
-    at = int(np.argmax(tree.x_at[:, 0] >= 0))
-    (panel,) = theta_panels([tree], ThetaAxes())
-    cloud = np.concatenate([tree.q[at], tree.truth[at]])
-    low, high = np.quantile(cloud, [0.005, 0.995], axis=0) + np.array([[-0.06], [0.06]])
-    share = float(tree.truth_inside[at].mean())
-    still = freeze_sliders(panel, {"x": at})
-    return replace(
-        still,
-        marks=[
-            replace(mark, shades=replace(mark.shades, label=""))
-            if isinstance(mark, Heat)
-            else mark
-            for mark in still.marks
-        ],
-        legend=(),
-        x=Axis((low[0], high[0]), "θ₁"),
-        y=Axis((low[1], high[1]), "θ₂"),
-        title=f"alpha = {alpha:g}: q {float(tree.u_star):.0%}, truth {share:.0%}",
     )
