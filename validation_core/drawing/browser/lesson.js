@@ -106,12 +106,7 @@ const dress = (chart) => {
   })
   if (only) tall(chart)
   else fit(chart)
-  for (const panel of chart.panels) { // only now have they their width
-    if (panel.node.hidden || !(panel.late || panel.width !== panel.node.clientWidth)) continue
-    panel.late = false
-    draw(chart, panel)
-    describe(chart, panel)
-  }
+  drawAnew(chart) // only now have they their width
   chart.sliders.forEach((slider, i) => { if (slider.box) slider.box.hidden = !stage.sliders.includes(i) })
   lesson.tabs.forEach((tab, i) => {
     i === index ? tab.setAttribute("aria-current", "step") : tab.removeAttribute("aria-current")
@@ -131,9 +126,8 @@ const dress = (chart) => {
 const tall = (chart) => {
   for (const panel of chart.panels) {
     if (panel.node.hidden || panel.square || pictureCard(chart, chart.panels.indexOf(panel))) continue
-    const top = panel.node.parentElement.getBoundingClientRect().top
     const rest = panel.node.clientHeight - panel.svg.clientHeight
-    panel.height = Math.max(180, Math.floor(innerHeight - top - rest - 56))
+    grow(panel, innerHeight - topOf(chart, panel.node.parentElement) - rest - 56)
   }
 }
 // On a desk the pictures are as high as the window has room, at most as high as they ask for and at
@@ -170,11 +164,6 @@ const fit = (chart) => {
     const room = innerHeight - belowOf(chart) - topOf(chart, panel.node) - beside
     panel.node.style.maxWidth = `${Math.max(2 * LEAST, room)}px`
   }
-}
-// Where a node begins in the window before anything is scrolled.
-const topOf = (chart, node) => {
-  const page = chart.root.getRootNode().host?.closest('[data-testid="stMain"]')
-  return node.getBoundingClientRect().top + (page?.scrollTop ?? scrollY)
 }
 // Room for what stands below a lesson: links in the page, a line in a file.
 const belowOf = (chart) => chart.root.getRootNode().host ? 92 : 64
