@@ -88,7 +88,8 @@ def _plan(view, names, inferences):
 
 
 _NAMED = re.compile(
-    r"(?:posterior; )?(?P<far>[^:;]+) (?:is furthest from the posterior, a median of|has the largest median,) "
+    r"(?:posterior; )?(?P<far>[^:;]+) "
+    r"(?:is furthest from the posterior, a median of|has the largest median,) "
     r"(?P<most>.+?)\. Nearest: (?P<near>.+ on [^,]+), (?P<least>.+)\."
 )
 

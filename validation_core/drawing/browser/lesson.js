@@ -111,6 +111,8 @@ const dress = (chart) => {
   lesson.tabs.forEach((tab, i) => {
     i === index ? tab.setAttribute("aria-current", "step") : tab.removeAttribute("aria-current")
   })
+  const tabs = lesson.tabs[0].parentElement
+  tabs.scrollLeft = lesson.tabs[index].offsetLeft - tabs.clientWidth / 2
   chart.root.classList.toggle("revealed", index > 0)
   lesson.back.textContent = "Back"
   lesson.back.hidden = index === 0
@@ -131,15 +133,16 @@ const tall = (chart) => {
   }
 }
 // On a desk the pictures are as high as the window has room, at most as high as they ask for and at
-// least LEAST; a phone scrolls.
-const LEAST = 120, WIDE = 736
+// least LEAST; a phone scrolls, and has a picture and its slider on one screen.
+const LEAST = 120, WIDE = 736, PHONE = 0.3
 const fit = (chart) => {
   const shown = chart.panels.filter((panel, i) => !panel.node.hidden && !panel.square && !pictureCard(chart, i))
   for (const panel of shown) {
     panel.full ??= panel.height
-    panel.wanted = panel.full
+    panel.wanted = Math.min(panel.full, Math.max(2 * LEAST, Math.floor(PHONE * innerHeight)))
   }
-  if (chart.root.clientWidth >= WIDE && shown.length) {
+  const desk = chart.root.clientWidth >= WIDE
+  if (desk && shown.length) {
     const rows = new Map()
     for (const panel of shown) {
       panel.svg.setAttribute("height", panel.full)
@@ -159,9 +162,9 @@ const fit = (chart) => {
   for (const panel of chart.panels) { // as wide as high
     if (panel.node.hidden || !panel.square) continue
     panel.node.style.maxWidth = ""
-    if (chart.root.clientWidth < WIDE) continue
     const beside = panel.node.clientHeight - panel.svg.clientHeight
-    const room = innerHeight - belowOf(chart) - topOf(chart, panel.node) - beside
+    const room = desk ? innerHeight - belowOf(chart) - topOf(chart, panel.node) - beside
+      : 1.2 * PHONE * innerHeight
     panel.node.style.maxWidth = `${Math.max(2 * LEAST, room)}px`
   }
 }
