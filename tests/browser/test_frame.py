@@ -56,6 +56,7 @@ def _in_frame(page):
     expect(_title(page)).to_have_text(re.compile(r"\S"))
 
 
+@pytest.mark.timeout(400)  # all pages
 def test_every_page_opens_from_the_menu(visit):
     """It names its tab, and has nothing that is serious to axe-core, and no faint words.
 
@@ -164,7 +165,7 @@ def test_all_is_done_by_keyboard(visit):
     settled(page)
     tab_to(page, "Next lesson")
     press("Enter")
-    expect(page.locator(".lesson h2")).to_contain_text("has not learned")
+    expect(page.get_by_role("heading", name="has not learned")).to_be_visible()
     page.goto(f"{page.url.partition('/lessons')[0]}/name-that-defect?seed=11")
     settled(page)
     tab_to(page, "Biased")
