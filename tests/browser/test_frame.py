@@ -184,11 +184,10 @@ def test_all_is_done_by_keyboard(visit):
     press("Enter")
     expect(page).to_have_url(re.compile("benchmark=blind_prior"))
     settled(page)
-    opener = page.get_by_test_id("stExpandSidebarButton")
-    opener.focus()
+    tab_to(page, "keyboard_double_arrow_right")  # the name of its icon
     press("Enter")
     expect(_menu(page).first).to_be_in_viewport()
-    _menu(page).filter(has_text="Glossary").focus()
+    tab_to(page, "Glossary")
     press("Enter")
     expect(_title(page)).to_have_text("Glossary")
     expect(_menu(page).first).not_to_be_in_viewport()
