@@ -125,7 +125,7 @@ def _predictions() -> None:
 
 
 live.one_screen(1.2)
-with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="named"):
     st.title("Lessons", anchor=False, width="content")
     name = choice(
         "Lesson",

@@ -71,10 +71,11 @@ with st.container(gap="xsmall"):
     ):
         st.title("Is a learned posterior right?", anchor=False, width="content")
         view = segmented("View", VIEWS, "view", label_visibility="collapsed")
-    st.caption(
-        "Blue: draws of the true posterior p. Orange: draws of an estimate q, wrong by γ. "
-        "Pick one of 17 benchmarks, drag γ: who notices?"
-    )
+    with st.container(key="about"):
+        st.caption(
+            "Blue: draws of the true posterior p. Orange: draws of an estimate q, wrong by γ. "
+            "Pick one of 17 benchmarks, drag γ: who notices?"
+        )
     jobs.notices()
     name = strip.choose()
 study = PlaygroundStudy(benchmark=named()[name])

@@ -28,7 +28,9 @@ export default function (component) {
   const root = parentElement.querySelector(".strip > div")
   const choose = (name) => {
     for (const button of root.children) {
-      button.setAttribute("aria-pressed", String(button.dataset.name === name))
+      const pressed = button.dataset.name === name
+      button.setAttribute("aria-pressed", String(pressed))
+      button.tabIndex = pressed ? 0 : -1 // one stop of Tab; arrows go on from it
     }
   }
   const items = JSON.parse(root.parentElement.dataset.items)
@@ -44,6 +46,13 @@ export default function (component) {
     if (!button || button.getAttribute("aria-pressed") === "true") return
     choose(button.dataset.name)
     setStateValue("value", button.dataset.name)
+  }
+  root.onkeydown = (event) => {
+    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key]
+    if (!by) return
+    event.preventDefault()
+    const all = [...root.children], at = all.indexOf(event.target.closest("button"))
+    all[(at + by + all.length) % all.length].focus()
   }
   choose(data.chosen)
   const chosen = root.querySelector('[aria-pressed="true"]')

@@ -51,7 +51,7 @@ def _component() -> Callable[..., Any]:
     items = [thumbnail(name, benchmark) for name, benchmark in named().items()]
     return st.components.v2.component(
         "nptlab_strip",
-        html='<div class="strip" role="group" aria-label="Benchmark" '
+        html='<div class="strip" role="toolbar" aria-label="Benchmark" '
         f'data-items="{escape(json.dumps(items))}"><div></div></div>\n',
         css=(_HERE / "strip.css").read_text(),
         js=(_HERE / "strip.js").read_text(),

@@ -48,7 +48,10 @@ def one_screen(title: float) -> None:
         f"""<style>
 .stMainBlockContainer {{ padding: 3.4rem 2.2rem 2rem; max-width: 90rem; }}
 .stMainBlockContainer h1 {{ padding: 0.2rem 0; font-size: {title}rem; }}
-@media (max-width: 640px) {{ .stMainBlockContainer {{ padding: 3.6rem 1rem 1rem; }} }}
+@media (max-width: 640px) {{
+  .stMainBlockContainer {{ padding: 4.1rem 1rem 1rem; }}
+  .stMainBlockContainer h1 {{ font-size: {min(title, 1.4)}rem; }}
+}}
 </style>"""
     )
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
-_OPTIONS = {"resultTypes": ["violations"]}
+CONTRAST = ("color-contrast",)
+"""Rules of axe-core on which another theme bears."""
 # Streamlit's menu puts a div between its list and the items of each of our sections.
 _STREAMLIT = {("list", "stSidebarNavItems"), ("listitem", "stSidebarNavItems")}
 _SECTION = """target => document.querySelector(target)
@@ -51,12 +54,14 @@ _RESTED = """() => document.getAnimations().every((one) =>
   one.playState !== 'running' || one.effect.getComputedTiming().endTime === Infinity)"""
 
 
-def serious(page: Page) -> list[str]:
-    """What is serious or critical to axe-core, and where."""
+def serious(page: Page, rules: Sequence[str] = ()) -> list[str]:
+    """What is serious or critical to axe-core by these rules, or by all, and where."""
     page.wait_for_function(_RESTED)
+    only = {"runOnly": {"type": "rule", "values": [*rules]}} if rules else {}
+    options = {"resultTypes": ["violations"], **only}
     return [
         f"{rule['id']} at {node['target']}: {node['failureSummary']}"
-        for rule in Axe().run(page, options=_OPTIONS).response["violations"]
+        for rule in Axe().run(page, options=options).response["violations"]
         if rule["impact"] in ("serious", "critical")
         for node in rule["nodes"]
         if (rule["id"], page.evaluate(_SECTION, node["target"][0])) not in _STREAMLIT

@@ -138,6 +138,18 @@ def test_the_questions_stand_in_their_order_on_a_telephone(visit, wrong):
     no_exception(page)
 
 
+@pytest.mark.slow
+def test_no_diagnosis_has_what_is_serious_in_the_light(visit, wrong):
+    page = visit("diagnose", color_scheme="light")
+    _upload(page, npz(wrong))
+    shown(_answered(page))
+    for line in _own(page).locator("summary strong").all():
+        line.click()
+        settled(page)
+    assert not serious(page)
+    assert not faint(words_in_pictures(page))
+
+
 def test_a_refresh_in_the_middle_loses_nothing(page, server, wrong):
     _upload(page, npz({**wrong, "theta": wrong["theta"] + 0.01}, "kept.npz"))
     shown(_verdict(page))

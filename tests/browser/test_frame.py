@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.accessibility import faint, serious, words_in_pictures
+from tests.browser.accessibility import CONTRAST, faint, serious, words_in_pictures
 from tests.browser.driving import (
     SIZE,
     SharedPage,
@@ -15,6 +15,7 @@ from tests.browser.driving import (
     serving,
     settled,
 )
+from tests.browser.keyboard import keyboard_problems, tab_to
 from tests.server import free_port
 
 PAGES = registered_pages()
@@ -55,8 +56,12 @@ def _in_frame(page):
     expect(_title(page)).to_have_text(re.compile(r"\S"))
 
 
+@pytest.mark.timeout(400)  # all pages
 def test_every_page_opens_from_the_menu(visit):
-    """It names its tab, and has nothing that is serious to axe-core, and no faint words."""
+    """It names its tab, and has nothing that is serious to axe-core, and no faint words.
+
+    Tab reaches every control, shows where it is, and comes to an end.
+    """
     page = visit(PAGES[-1].path)
     title = _title(page)
     problems, words = [], []
@@ -71,6 +76,7 @@ def test_every_page_opens_from_the_menu(visit):
         _in_frame(page)
         problems += [f"{name}: {problem}" for problem in serious(page)]
         words += [(f"{name}: {text}", contrast) for text, contrast in words_in_pictures(page)]
+        problems += [f"{name}: {problem}" for problem in keyboard_problems(page)]
     expect(page.locator("link[rel*=icon]")).to_have_attribute("href", re.compile("svg"))
     room = page.get_by_test_id("stMainBlockContainer").bounding_box()["width"]
     assert room > 900  # a page's title leaves the frame's own settings alone
@@ -88,33 +94,36 @@ def place(browser):
     lent.context.close()
 
 
-FIRST = ("", "symmetric-divergence", "diagnose")
+FIRST = [page for page in PAGES if page.path in ("", "symmetric-divergence", "diagnose")]
 """Where most begin, and the pages that have most to do at once."""
 
 
-@pytest.mark.parametrize(
-    "listed_page",
-    [
-        pytest.param(
-            page, marks=() if page.path in FIRST else pytest.mark.slow, id=page.path or "home"
-        )
-        for page in PAGES
-    ],
-)
+@pytest.mark.parametrize("listed_page", FIRST, ids=lambda page: page.path or "home")
 def test_a_link_is_the_first_request_of_a_fresh_server(listed_page, place, tmp_path):
     """And dark and narrow, as below: a server knows neither theme nor screen.
 
     What is shown at a first visit was computed before, so that no worker need start for it.
     """
     port, lent = place
-    engine = "local" if listed_page.path in FIRST else "serial"
-    with serving(tmp_path / "cache", port, engine):
-        _opens(lent.visit(listed_page.path, **PHONE), listed_page)
+    with serving(tmp_path / "cache", port):
+        _opens_dark_and_narrow(lent.visit(listed_page.path, **PHONE), listed_page)
         lent.leave()
 
 
-def _opens(page, listed_page):
-    """In the menu, with a picture where there is one at the first visit."""
+REST = [page for page in PAGES if page not in FIRST]
+
+
+@pytest.mark.parametrize("listed_page", REST, ids=lambda page: page.path)
+def test_a_link_opens_dark_and_narrow(listed_page, visit):
+    _opens_dark_and_narrow(visit(listed_page.path, **PHONE), listed_page)
+
+
+def _opens_dark_and_narrow(page, listed_page):
+    """In the menu, with a picture where there is one at the first visit.
+
+    It fits and is dark; nothing is serious to axe-core; the words of its pictures stand out, and
+    all words once the window is wide.
+    """
     _in_frame(page)
     expect(_here(page)).to_have_text(listed_page.title)
     if listed_page.path in ALIVE:  # on an empty cache
@@ -124,20 +133,6 @@ def _opens(page, listed_page):
         expect(page.locator(alive).first).to_be_visible()
         in_the_way = page.get_by_role("button", name=re.compile("^(Train|Run|Start|Compute)"))
         expect(in_the_way).to_have_count(0)
-    _dark_and_narrow(page, listed_page.path)
-
-
-REST = [page for page in PAGES if page.path not in FIRST]
-
-
-@pytest.mark.parametrize("listed_page", REST, ids=lambda page: page.path)
-def test_dark_and_narrow(listed_page, visit):
-    _dark_and_narrow(visit(listed_page.path, **PHONE), listed_page.path)
-
-
-def _dark_and_narrow(page, path):
-    """It fits and is dark; its pictures' words stand out there, and once the window is wide."""
-    no_exception(page)
     expect_no_overflow(page)
     page.wait_for_function(
         """() => {
@@ -148,12 +143,55 @@ def _dark_and_narrow(page, path):
           return paper < 60 && light(of('[data-testid=stMain] h1').color) > 160
         }"""
     )
+    assert not serious(page)
     for size in (None, SIZE):
         if size:
             page.set_viewport_size(size)
         words = words_in_pictures(settled(page))
         assert not faint(words)
-        assert len(words) > 5 or path not in DRAWN
+        assert len(words) > 5 or listed_page.path not in DRAWN
+    assert not serious(page, CONTRAST)
+
+
+def test_all_is_done_by_keyboard(visit):
+    """A prediction, the next lesson, a round of the game, a benchmark, the menu of a telephone."""
+    page = visit("lessons", reduced_motion="reduce")
+    press = page.keyboard.press
+    tab_to(page, "best classifier")
+    press("ArrowLeft")
+    tab_to(page, "Show me")
+    press("Enter")
+    expect(page.locator(".lesson .answer")).to_contain_text("You said 89%; it is 60%.")
+    settled(page)
+    tab_to(page, "Next lesson")
+    press("Enter")
+    expect(page.get_by_role("heading", name="has not learned")).to_be_visible()
+    page.goto(f"{page.url.partition('/lessons')[0]}/name-that-defect?seed=11")
+    settled(page)
+    tab_to(page, "Biased")
+    press("Space")
+    expect(page.get_by_role("button", name="Next round")).to_be_visible()
+    settled(page)
+    tab_to(page, "Next round")
+    press("Enter")
+    expect(page.get_by_text("Round 2 of 10")).to_be_visible()
+    settled(page)
+    page.set_viewport_size(PHONE["viewport"])
+    page.goto(page.url.partition("/name-that-defect")[0])
+    settled(page)
+    tab_to(page, "Mode collapse")
+    press("ArrowRight")
+    press("Enter")
+    expect(page).to_have_url(re.compile("benchmark=blind_prior"))
+    settled(page)
+    tab_to(page, "keyboard_double_arrow_right")  # the name of its icon
+    press("Enter")
+    expect(_menu(page).first).to_be_in_viewport()
+    tab_to(page, "Glossary")
+    press("Enter")
+    expect(_title(page)).to_have_text("Glossary")
+    expect(_menu(page).first).not_to_be_in_viewport()
+    no_exception(settled(page))
 
 
 def _number(page):

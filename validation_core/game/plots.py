@@ -71,9 +71,9 @@ PLOTS: Mapping[Plot, _PlotText] = {
     "units": _PlotText(
         "In q's own units",
         "Rank of the distance from q's centre",
-        "Blue: true values. Orange: q's draws. Both less the median at their x, over half of the "
-        "middle 68% there. If q were correct, both would follow one law. Values beyond the axis "
-        "are counted in the end bars.",
+        "Each x has its own zero, q's median, and its own unit, half the width of q's middle 68%. "
+        "If q were correct, blue and orange would have the same shape. The end bars hold what "
+        "lies beyond the axis.",
     ),
     "over-x": _PlotText(
         "Ranks against x",

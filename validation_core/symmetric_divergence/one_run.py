@@ -53,7 +53,12 @@ _LEVEL = 0.05
 
 def terms_payload(terms: TermSpread) -> live.Payload:
     """Picture of the histogram of d, and of its null, over M."""
-    sentences = ["; ".join((_mean(terms, i), _evidence(terms, i))) for i in range(len(MS))]
+    sentences = [
+        "every term is 0 but for rounding, as where q is p."
+        if terms.none[i]
+        else f"{_mean(terms, i)}; {_evidence(terms, i)}"
+        for i in range(len(MS))
+    ]
     return live.payload(
         sliders=[
             Slider(
@@ -78,8 +83,6 @@ def _mean(terms: TermSpread, i: int) -> str:
 
 
 def _evidence(terms: TermSpread, i: int) -> str:
-    if terms.none[i]:
-        return "every term is 0 but for rounding, as where q is p."
     p = float(terms.pvalue[i])
     says = "evidence that q is not p" if p <= _LEVEL else "no evidence against q"
     return f"flipping signs gives p-value {equals(p)}, {says}."

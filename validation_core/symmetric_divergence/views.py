@@ -190,10 +190,11 @@ def answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
     medians.sort(key=lambda one: abs(one[0]))  # noise takes some below 0
     (_, near, best), (_, far, worst) = medians[0], medians[-1]
     if len(medians) == 1:
-        return f"{near} is {_interval(best, at)} away from the posterior."
-    first = f"{far} is furthest from the posterior, a median of {_interval(worst, at)}."
-    if not any(line.numbers.median_low[at] > 0 for _, _, line in medians):
-        first = f"none is told from the posterior; the largest median is {_interval(worst, at)}."
+        return f"{near} is a median of {_interval(best, at)} away from the posterior."
+    told = [line.numbers.median_low[at] > 0 for _, _, line in medians]
+    says = "is furthest from the posterior, a median of" if told[-1] else "has the largest median,"
+    none = "" if any(told) else "none is told from the posterior; "
+    first = f"{none}{far} {says} {_interval(worst, at)}."
     return f"{first} Nearest: {near}, {_interval(best, at)}."
 
 

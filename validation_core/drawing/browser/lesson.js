@@ -106,16 +106,13 @@ const dress = (chart) => {
   })
   if (only) tall(chart)
   else fit(chart)
-  for (const panel of chart.panels) { // only now have they their width
-    if (panel.node.hidden || !(panel.late || panel.width !== panel.node.clientWidth)) continue
-    panel.late = false
-    draw(chart, panel)
-    describe(chart, panel)
-  }
+  drawAnew(chart) // only now have they their width
   chart.sliders.forEach((slider, i) => { if (slider.box) slider.box.hidden = !stage.sliders.includes(i) })
   lesson.tabs.forEach((tab, i) => {
     i === index ? tab.setAttribute("aria-current", "step") : tab.removeAttribute("aria-current")
   })
+  const tabs = lesson.tabs[0].parentElement
+  tabs.scrollLeft = lesson.tabs[index].offsetLeft - tabs.clientWidth / 2
   chart.root.classList.toggle("revealed", index > 0)
   lesson.back.textContent = "Back"
   lesson.back.hidden = index === 0
@@ -131,21 +128,21 @@ const dress = (chart) => {
 const tall = (chart) => {
   for (const panel of chart.panels) {
     if (panel.node.hidden || panel.square || pictureCard(chart, chart.panels.indexOf(panel))) continue
-    const top = panel.node.parentElement.getBoundingClientRect().top
     const rest = panel.node.clientHeight - panel.svg.clientHeight
-    panel.height = Math.max(180, Math.floor(innerHeight - top - rest - 56))
+    grow(panel, innerHeight - topOf(chart, panel.node.parentElement) - rest - 56)
   }
 }
 // On a desk the pictures are as high as the window has room, at most as high as they ask for and at
-// least LEAST; a phone scrolls.
-const LEAST = 120, WIDE = 736
+// least LEAST; a phone scrolls, and has a picture and its slider on one screen.
+const LEAST = 120, WIDE = 736, PHONE = 0.3
 const fit = (chart) => {
   const shown = chart.panels.filter((panel, i) => !panel.node.hidden && !panel.square && !pictureCard(chart, i))
   for (const panel of shown) {
     panel.full ??= panel.height
-    panel.wanted = panel.full
+    panel.wanted = Math.min(panel.full, Math.max(2 * LEAST, Math.floor(PHONE * innerHeight)))
   }
-  if (chart.root.clientWidth >= WIDE && shown.length) {
+  const desk = chart.root.clientWidth >= WIDE
+  if (desk && shown.length) {
     const rows = new Map()
     for (const panel of shown) {
       panel.svg.setAttribute("height", panel.full)
@@ -165,16 +162,11 @@ const fit = (chart) => {
   for (const panel of chart.panels) { // as wide as high
     if (panel.node.hidden || !panel.square) continue
     panel.node.style.maxWidth = ""
-    if (chart.root.clientWidth < WIDE) continue
     const beside = panel.node.clientHeight - panel.svg.clientHeight
-    const room = innerHeight - belowOf(chart) - topOf(chart, panel.node) - beside
+    const room = desk ? innerHeight - belowOf(chart) - topOf(chart, panel.node) - beside
+      : 1.2 * PHONE * innerHeight
     panel.node.style.maxWidth = `${Math.max(2 * LEAST, room)}px`
   }
-}
-// Where a node begins in the window before anything is scrolled.
-const topOf = (chart, node) => {
-  const page = chart.root.getRootNode().host?.closest('[data-testid="stMain"]')
-  return node.getBoundingClientRect().top + (page?.scrollTop ?? scrollY)
 }
 // Room for what stands below a lesson: links in the page, a line in a file.
 const belowOf = (chart) => chart.root.getRootNode().host ? 92 : 64

@@ -211,11 +211,27 @@ const nearest = (grid, value) =>
 const BAR = 58
 const oneScreen = (chart) => {
   chart.root.classList.add("present")
-  chart.panels.forEach((panel, i) => { panel.node.hidden = i >= chart.columns })
+  chart.panels.forEach((panel, i) => {
+    panel.node.hidden = i >= chart.columns
+    if (!panel.node.hidden) grow(panel, innerHeight - topOf(chart, panel.svg) - BAR)
+  })
+}
+const grow = (panel, room) => {
+  const height = Math.max(180, Math.floor(room))
+  panel.late ||= height !== panel.height
+  panel.height = panel.most = height
+}
+const onePage = (chart) => chart.root.getRootNode().host?.closest('[data-testid="stMain"]')
+// Where a node begins in the window before anything is scrolled.
+const topOf = (chart, node) =>
+  node.getBoundingClientRect().top + (onePage(chart)?.scrollTop ?? scrollY)
+// Draw what is seen and has another size than it was drawn at.
+const drawAnew = (chart) => {
   for (const panel of chart.panels) {
-    if (panel.node.hidden) continue
-    const rest = innerHeight - panel.svg.getBoundingClientRect().top
-    panel.height = panel.most = Math.max(180, Math.floor(rest - BAR))
+    if (panel.node.hidden || !(panel.late || panel.width !== panel.node.clientWidth)) continue
+    panel.late = false
+    draw(chart, panel)
+    describe(chart, panel)
   }
 }
 const build = (chart, root) => {
@@ -260,9 +276,7 @@ const build = (chart, root) => {
       say(chart) // words take their room first
       oneScreen(chart)
     }
-    const seen = chart.panels.filter((panel) => !panel.node.hidden)
-    seen.forEach((panel) => draw(chart, panel)) // only now have all of them their width
-    seen.forEach((panel) => describe(chart, panel))
+    drawAnew(chart) // only now have all of them their width
   }
   say(chart)
 }
@@ -304,13 +318,19 @@ export default function (component) {
       chart.begin = setTimeout(() => tellStory(built), 1500)
     } else sweepOnce(chart)
     let width = root.clientWidth
+    const present = presenting()
     chart.observer = new ResizeObserver(() => {
-      if (root.clientWidth === width) return
+      if (root.clientWidth === width && !present) return
       width = root.clientWidth
       if (built.lesson) return dress(built)
-      for (const panel of built.panels) if (!panel.node.hidden) draw(built, panel)
+      if (present) oneScreen(built)
+      drawAnew(built)
     })
     chart.observer.observe(root)
+    if (present) { // the window's height, and what stands above and may come later
+      const page = onePage(built) ?? document.documentElement
+      for (const node of [page, ...page.children]) chart.observer.observe(node)
+    }
     charts.set(parentElement, chart)
   }
   return () => {
