@@ -89,7 +89,7 @@ def _spiral() -> None:
             ("steps", *(each.key for each in found.values())),
             lambda: paper_figures.distances(series, _STEPS),
         )
-        live.chart(payload, key="fig4d")
+        live.chart(payload, key="fig4d", save_as="Distance from uniform on the tree")
     st.subheader("Figure 7 (h): power and type I error by the same", anchor=False)
     _power([("Spiral, ideal denoiser", Spiral())], _STEPS)
 
@@ -133,7 +133,7 @@ def _power(panels: Sequence[tuple[str, Benchmark]], label: str) -> None:
     if drawn:
         counted = tuple((p.title, c.label, c.gamma, c.rejections) for p in drawn for c in p.cells)
         payload = live.once(("figures", counted), lambda: paper_figures.power(drawn, label))
-        live.chart(payload, key="figures")
+        live.chart(payload, key="figures", save_as="Figure of the paper")
         st.caption(
             f"Share of {colt_paper.TRIALS} tables that are rejected, with 95% Wilson intervals; "
             "the dashed line is the level of 5%. One network of each kind learnt at all strengths "
