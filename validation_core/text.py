@@ -198,3 +198,8 @@ def uncapitalise(text: str) -> str:
 def utf8_text(value: str) -> str:
     """Text encodable in UTF-8: lone surrogates become question marks."""
     return value.encode("utf-8", "replace").decode("utf-8")
+
+
+def readable_name(name: str) -> str:
+    """A name in code as words: `mean_shift` is `mean shift`."""
+    return name.replace("_", " ")
