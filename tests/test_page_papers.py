@@ -38,9 +38,9 @@ def test_it_counts_itself():
 
 @pytest.mark.usefixtures("_idle")
 def test_filters_stand_in_the_address():
-    page = opened(paper="colt", state=["differs"], find="blur tree")
+    page = opened(paper="colt", state=["differs"], find="size tree")
     chosen = [
-        item for item in ITEMS["colt"] if item.state == "differs" and item.matches("tree blur")
+        item for item in ITEMS["colt"] if item.state == "differs" and item.matches("tree size")
     ]
     assert 0 < rows(page) == len(chosen) < len(ITEMS["colt"])
     page.text_input(key="find").set_value("no such words").run()

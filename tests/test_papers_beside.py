@@ -125,7 +125,7 @@ def test_what_is_said_of_the_blind_prior_holds(shipped):
     for sweep in colt_paper.blind_prior_sweeps():
         large = sweep.benchmark.dims[0] == 100
         for cell in collect(sweep, shipped).cells:
-            if cell.label == "CoLT identity" and cell.beta == 0:
+            if cell.method == "colt" and cell.beta == 0:
                 assert cell.rate == 1
             elif cell.method in ("sbc", "tarp"):
                 assert 0.01 < cell.rate < 0.1

@@ -4,6 +4,7 @@ import pytest
 
 from validation_core import keys
 from validation_core.benchmarks import Gaussian
+from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.methods import METHODS
 from validation_core.methods.colt import CoLT
 from validation_core.scores.classifier import TableClassifier
@@ -39,13 +40,19 @@ def test_tasks_can_be_sent_to_a_worker(name):
         assert all(keys.read(keys.canonical_text(task)) == task for task in sweep.tasks)
 
 
-@pytest.mark.parametrize("tasks", [colt_paper.tree_maps, colt_paper.spiral_maps])
-def test_maps_can_be_sent_to_a_worker(tasks):
-    found = tasks()
+def test_maps_of_the_figures_can_be_sent_to_a_worker():
+    found = [*colt_paper.shipped_maps(), colt_paper.shipped_training()]
     assert len({task.key for task in found}) == len(found)
     assert all(keys.read(keys.canonical_text(task)) == task for task in found)
-    gammas = [task.training.source.gamma for task in found]
-    assert gammas == sorted(gammas)
+
+
+def test_a_figure_of_power_has_a_panel_for_each_size_and_one_network_for_all_gammas():
+    panels = colt_paper.error_panels("heavy_tail", curved=True)
+    assert [(panel.dim_x, panel.dim_theta) for panel in panels] == list(DIMENSIONS)
+    for sweep in colt_paper.figure_sweeps(panels[0]):
+        assert sweep.for_all_gammas
+        assert sweep.gammas == panels[0].gammas
+        assert (sweep.design.trials, sweep.design.n, sweep.design.k) == (200, 100, 500)
 
 
 def test_the_tables_are_run_where_the_paper_ran_them():

@@ -47,8 +47,12 @@ FIGURE_3: tuple[Perturbation, ...] = (
     "additional_mode",
 )
 """Errors of the paper's Figure 3, straight and curved."""
-_SHIPPED = ((3, 3), (10, 10))
-"""Sizes of theta and x whose power is shipped."""
+_SHIPPED: dict[tuple[int, int], tuple[Perturbation, ...]] = {
+    (3, 3): PERTURBATIONS,
+    (10, 10): PERTURBATIONS,
+    (10, 50): ("mean_shift", "covariance_scaling"),
+}
+"""Errors whose power is shipped, by the dimensions of theta and x."""
 _FIRST: tuple[Embedding, ...] = ("fourier", "identity")
 _COORDINATES = ("sbc", "tarp")
 
@@ -167,7 +171,7 @@ def shipped_power() -> tuple[Sweep, ...]:
         benchmark
         for name in PERTURBATIONS
         for benchmark in error_panels(name)
-        if benchmark.dims in _SHIPPED
+        if name in _SHIPPED.get(benchmark.dims, ())
     ]
     return (
         *figure_sweeps(plane, EMBEDDINGS),

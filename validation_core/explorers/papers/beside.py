@@ -163,7 +163,7 @@ def _why_degraded(row: str) -> str:
 def _why_colt(row: str) -> str:
     del row
     return (
-        "Not in this installation: a button of the view Papers of the page CoLT runs it, in one "
+        "Not shipped, for its time: a button of the view Papers of the page CoLT runs it, in one "
         "to five minutes of one core a number."
     )
 

@@ -67,7 +67,7 @@ def distances(
     }
     first = next(iter(lines.values()))
     panel = replace(
-        distance_panel(lines, first.gamma, label),
+        distance_panel(lines, first.gamma.tolist(), label),
         caption=f"Each point on {first.n} fresh simulations, with 95% intervals, by one localizer "
         "for all points of a curve. If q were correct, points would lie in the grey band in 19 of "
         "20 samples.",
