@@ -32,26 +32,30 @@ _TOOLS = """() => {
   const named = (node) => `${node.tagName.toLowerCase()} ${
     (node.ariaLabel || node.innerText || node.id).slice(0, 40)}`
   const stops = () => deep(document.querySelector('[data-testid=stMain]')).filter((node) =>
-    node.matches('a[href], button, input, select, textarea, summary, [tabindex]')
+    node.matches('a[href], button, input, select, textarea, summary, div[tabindex]')
     && node.tabIndex >= 0 && !node.disabled && node.role !== 'radio' && node.type !== 'radio'
     && node.type !== 'file' && node.checkVisibility({ visibilityProperty: true })
     && node.getBoundingClientRect().width > 0)
-  window.keyboard = { active, look, named, stops, seen: new Set(), last: null }
+  window.keyboard = { active, look, named, stops, seen: new Map() }
 }"""
+# A table's cells share one stop, and are rung in its canvas.
 _NEXT = """() => {
-  const k = window.keyboard, node = k.active(), problems = []
-  if (k.last && k.last[0].isConnected && k.look(k.last[0]) === k.last[1])
-    problems.push(`without a ring: ${k.named(k.last[0])}`)
-  if (!node || node === document.body || k.seen.has(node)) return [true, problems]
+  const k = window.keyboard, node = k.active(), cell = node?.matches('canvas, td, th')
+  if (!node || node === document.body || (k.seen.has(node) && !cell)) return [true, []]
   const { top, bottom } = node.getBoundingClientRect()
-  if (bottom < 0 || top > innerHeight) problems.push(`out of sight: ${k.named(node)}`)
-  k.seen.add(node)
-  // A table's cells are rung in its canvas.
-  k.last = node.matches('canvas, td, th') ? null : [node, k.look(node)]
-  return [false, problems]
+  k.seen.set(node, cell ? null : k.look(node))
+  return [false, bottom < 0 || top > innerHeight ? [`out of sight: ${k.named(node)}`] : []]
 }"""
-_MISSED = """() => window.keyboard.stops().filter((node) => !window.keyboard.seen.has(node))
-  .map((node) => `not reached: ${window.keyboard.named(node)}`)"""
+# Within a toolbar arrows go on from its one stop.
+_AFTERWARDS = """() => {
+  const { seen, stops, named, look } = window.keyboard
+  const same = ([node, ringed]) => ringed && node.isConnected && look(node) === ringed
+  const bars = [...seen.keys()].map((node) => node.closest('[role=toolbar]')).filter(Boolean)
+  document.activeElement.blur()
+  return [...seen].filter(same).map(([node]) => `without a ring: ${named(node)}`)
+    .concat(stops().filter((node) => !seen.has(node) && !bars.some((bar) => bar.contains(node)))
+      .map((node) => `not reached: ${named(node)}`))
+}"""
 
 
 def keyboard_problems(page: Page) -> list[str]:
@@ -64,7 +68,7 @@ def keyboard_problems(page: Page) -> list[str]:
         ended, found = page.evaluate(_NEXT)
         problems += found
         if ended:
-            return problems + page.evaluate(_MISSED)
+            return problems + page.evaluate(_AFTERWARDS)
     return [*problems, "no end"]
 
 

@@ -184,7 +184,7 @@ def test_all_is_done_by_keyboard(visit):
     press("Enter")
     expect(page).to_have_url(re.compile("benchmark=blind_prior"))
     settled(page)
-    tab_to(page, "keyboard_double_arrow_right")  # the name of its icon
+    tab_to(page, "Expand sidebar")
     press("Enter")
     expect(_menu(page).first).to_be_in_viewport()
     tab_to(page, "Glossary")

@@ -139,7 +139,10 @@ const say = (chart) => {
     slider.input.style.setProperty("--fill", `${100 * part}%`)
     slider.input.setAttribute("aria-valuetext", shown)
   })
-  for (const item of chart.texts) item.node.textContent = words(chart, item.value)
+  for (const { node, value } of chart.texts) {
+    const text = words(chart, value)
+    if (node.textContent !== text) node.textContent = text
+  }
   if (chart.lesson) speak(chart)
 }
 // What a picture shows, for those who do not see it.
