@@ -172,7 +172,7 @@ def test_weights_go_with_no_rows_that_were_moved():
         npt.read(arrays, corrections=["rows"])
 
 
-def outputs(result):
+def outputs(result, folder):
     """Every output of a diagnosis as text, its JSON as the schema has it."""
     found = json.loads(result.to_json())
     jsonschema.validate(found, SCHEMA)
@@ -180,10 +180,10 @@ def outputs(result):
     with redirect_stdout(printed):
         print_diagnosis(result)
     page = re.sub(r"<(script|style|svg).*?</\1>", "", result.document(), flags=re.S)
-    written = {ending: result._writers()[ending]() for ending in (".md", ".xml")}
+    written = {ending: result.save(folder / f"result{ending}") for ending in (".md", ".xml")}
     return found, {
         "printed": printed.getvalue(), "sentences": " ".join(result.sentences), "page": page,
-        **{ending: content.decode() for ending, content in written.items()},
+        **{ending: path.read_text() for ending, path in written.items()},
     }  # fmt: skip
 
 
@@ -213,7 +213,7 @@ def test_every_output_of_what_crosses_is_whole_and_says_what_it_is(kind, tmp_pat
     table, store = make(), Store(tmp_path)
     methods = ["omnibus"] if table.k and isinstance(table.upload, tables.TableUpload) else None
     result = npt.diagnose(table, methods=methods, questions="none", store=store, progress=False)
-    found, texts = outputs(result)
+    found, texts = outputs(result, tmp_path)
     for name, text in texts.items():
         assert not ODD.search(text), (name, ODD.search(text))
     assert (found["verdict"], found["n"]) == (result.verdict, table.n)
