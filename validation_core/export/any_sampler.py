@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import Array, as_matrix, as_numpy
 from .draws_table import Table
-from .progress import printer
-from .run import MAX_SECONDS, MEMORY_MB, ExportRun
+from .run import RunOptions, run_table
+
+if TYPE_CHECKING:
+    from typing import Unpack
 
 
 def from_callable(
@@ -21,11 +24,7 @@ def from_callable(
     *,
     sample_batch: Callable[[Array, int], ArrayLike] | None = None,
     log_q: Callable[[Array, Array], ArrayLike] | None = None,
-    theta_names: Sequence[str] | None = None,
-    x_names: Sequence[str] | None = None,
-    memory_mb: float = MEMORY_MB,
-    max_seconds: float | None = MAX_SECONDS,
-    progress: bool = True,
+    **options: Unpack[RunOptions],
 ) -> Table:
     """Draw k times at each x from anything that samples; its randomness is its own.
 
@@ -36,11 +35,7 @@ def from_callable(
         k: draws at each x.
         sample_batch: `sample_batch(xs, k)` for xs (b, ...) returns (b, k, D).
         log_q: `log_q(thetas, x_i)` for thetas (r, D) returns (r,): log q(theta | x_i), normalised.
-        theta_names: as in `from_sbi`.
-        x_names: as in `from_sbi`.
-        memory_mb: as in `from_sbi`.
-        max_seconds: as in `from_sbi`.
-        progress: as in `from_sbi`.
+        options: theta_names, x_names, memory_mb, max_seconds, progress, as in `from_sbi`.
 
     Returns:
         as `from_sbi` does.
@@ -66,18 +61,8 @@ def from_callable(
         both = np.concatenate([truth[rows, None], draws], axis=1)
         return np.stack([as_numpy(log_q(r, data[i])) for r, i in zip(both, rows, strict=True)])
 
-    run = ExportRun(
-        draw=draw,
-        log_prob=log_prob if log_q else None,
-        theta=truth,
-        x=data,
-        k=k,
-        memory_mb=memory_mb,
-        max_seconds=max_seconds,
-        say=printer(progress),
-        alone=sample_batch is None,
-    )
-    return run.table(theta_names, x_names)
+    density, alone = log_prob if log_q else None, sample_batch is None
+    return run_table(draw, density, truth, data, k, alone=alone, **options)
 
 
 ANY_EXAMPLE = '''\

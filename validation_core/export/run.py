@@ -7,14 +7,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
 from .arrays import Array, check_shape
 from .draws_table import Table
-from .progress import Log, progress_line, rows_text
+from .progress import Log, printer, progress_line, rows_text
 from .table_sizes import NUMBER_BYTES, size_text, table_bytes
 from .time_limit import time_limit
+
+if TYPE_CHECKING:
+    from typing import Unpack  # of Python 3.11: the one file runs on older ones
 
 MEMORY_MB = 1000.0
 """Bound on a table and one batch of its draws, unless another is given."""
@@ -25,6 +29,16 @@ AT_ONCE = 100_000
 _WORK = 4096  # bytes that a flow needs for one draw besides its numbers, about
 _BATCHES = 20  # at least, so that the time left is known early
 _GIVE_UP = 3  # rows that fail before any succeeds: the fault is not theirs
+
+
+class RunOptions(TypedDict, total=False):
+    """Names of a table's columns and bounds of its drawing, as keywords; as in `from_sbi`."""
+
+    theta_names: Sequence[str] | None
+    x_names: Sequence[str] | None
+    memory_mb: float
+    max_seconds: float | None
+    progress: bool
 
 
 class RowMisfit(ValueError):
@@ -255,3 +269,46 @@ class ExportRun:
 def _on_one_line(error: BaseException | None) -> str:
     """The beginning of an error's message, without line breaks."""
     return " ".join(str(error).split())[:200]
+
+
+def run_table(
+    draw: Callable[[Array], Array],
+    log_prob: Callable[[Array, Array], Array] | None,
+    theta: Array,
+    x: Array,
+    k: int,
+    *,
+    alone: bool = False,
+    **options: Unpack[RunOptions],
+) -> Table:
+    """Draw k times at each row of theta (N, D) and x (N, ...), and return the table.
+
+    Args:
+        draw: as in `ExportRun`.
+        log_prob: as in `ExportRun`.
+        theta: the truths (N, D).
+        x: the data (N, ...).
+        k: draws at each x.
+        alone: whether rows can only be drawn one at a time.
+        options: fields of `RunOptions`.
+
+    Raises:
+        ValueError: as `ExportRun.table` does.
+        TypeError: for an option that there is not.
+    """
+    if unknown := options.keys() - RunOptions.__annotations__.keys():
+        raise TypeError(
+            f"The options are {', '.join(RunOptions.__annotations__)}; got {min(unknown)}."
+        )
+    run = ExportRun(
+        draw=draw,
+        log_prob=log_prob,
+        theta=theta,
+        x=x,
+        k=k,
+        memory_mb=options.get("memory_mb", MEMORY_MB),
+        max_seconds=options.get("max_seconds", MAX_SECONDS),
+        say=printer(options.get("progress", True)),
+        alone=alone,
+    )
+    return run.table(options.get("theta_names"), options.get("x_names"))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,8 +17,11 @@ from .any_sampler import from_callable
 from .arrays import Array, as_numpy
 from .draws_table import Table
 from .progress import Log, printer, progress_line, rows_text
-from .run import MAX_SECONDS, MEMORY_MB
+from .run import MAX_SECONDS, MEMORY_MB, RunOptions
 from .weighted import with_proposal
+
+if TYPE_CHECKING:
+    from typing import Unpack
 
 _AT_X_O = 1000  # draws of q that the proposal is fitted to
 _WIDTHS = ((3, 1.0), (10, 2.0))  # in q's own, up to so many parameters
@@ -41,11 +45,7 @@ def around(
     sample_batch: Callable[[Array, int], ArrayLike] | None = None,
     width: float | None = None,
     seed: int = 0,
-    theta_names: Sequence[str] | None = None,
-    x_names: Sequence[str] | None = None,
-    memory_mb: float = MEMORY_MB,
-    max_seconds: float | None = MAX_SECONDS,
-    progress: bool = True,
+    **options: Unpack[RunOptions],
 ) -> Table:
     """Simulate around an observation and draw from q there, for an exact check of q near it.
 
@@ -67,11 +67,7 @@ def around(
             to 10, 3 for more; another where 20 simulations show that fewer than 30 draws at an x
             would be effective.
         seed: of theta.
-        theta_names: as in `from_sbi`.
-        x_names: as in `from_sbi`.
-        memory_mb: as in `from_sbi`.
-        max_seconds: as in `from_sbi`.
-        progress: as in `from_sbi`.
+        options: theta_names, x_names, memory_mb, max_seconds, progress, as in `from_sbi`.
 
     Returns:
         the rows that succeeded, with their log weights, x_o, q's draws there and r's width.
@@ -80,22 +76,17 @@ def around(
         ValueError: as `from_callable` does, or when r cannot be fitted, or the prior has too
             little of it.
     """
-    say, at = printer(progress), as_numpy(x_o)
+    say, at = printer(options.get("progress", True)), as_numpy(x_o)
+    pilot: RunOptions = {
+        "memory_mb": options.get("memory_mb", MEMORY_MB),
+        "max_seconds": options.get("max_seconds", MAX_SECONDS),
+        "progress": False,
+    }
     prior = _Prior(prior_log_prob)
 
     def drawn(theta: Array, x: Array, count: int, loud: bool = False) -> Table:
-        return from_callable(
-            sample,
-            theta,
-            x,
-            count,
-            sample_batch=sample_batch,
-            theta_names=theta_names if loud else None,
-            x_names=x_names if loud else None,
-            memory_mb=memory_mb,
-            max_seconds=max_seconds,
-            progress=progress and loud,
-        )
+        how = options if loud else pilot
+        return from_callable(sample, theta, x, count, sample_batch=sample_batch, **how)
 
     first = sample_batch(at[None], 2) if sample_batch else sample(at, 2) if sample else None
     d = 1 if first is None else as_numpy(first).reshape(2, -1).shape[1]

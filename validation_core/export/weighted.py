@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import Array, as_matrix, as_numpy
 from .draws_table import Table
-from .progress import printer
-from .run import MAX_SECONDS, MEMORY_MB, ExportRun
+from .run import RunOptions, run_table
+
+if TYPE_CHECKING:
+    from typing import Unpack
 
 
 def from_prior(
@@ -20,12 +23,7 @@ def from_prior(
     theta: ArrayLike,
     x: ArrayLike,
     k: int = 200,
-    *,
-    theta_names: Sequence[str] | None = None,
-    x_names: Sequence[str] | None = None,
-    memory_mb: float = MEMORY_MB,
-    max_seconds: float | None = MAX_SECONDS,
-    progress: bool = True,
+    **options: Unpack[RunOptions],
 ) -> Table:
     """Draw k times from the prior at each x, weighted by a ratio or likelihood estimator.
 
@@ -40,11 +38,7 @@ def from_prior(
         theta: (N, D), fresh from the prior.
         x: (N, ...), simulated from each.
         k: draws at each x; take more where few of them are near the posterior.
-        theta_names: as in `from_sbi`.
-        x_names: as in `from_sbi`.
-        memory_mb: as in `from_sbi`.
-        max_seconds: as in `from_sbi`.
-        progress: as in `from_sbi`.
+        options: theta_names, x_names, memory_mb, max_seconds, progress, as in `from_sbi`.
 
     Returns:
         the rows that succeeded, with draws (N, k, D) and their log weights.
@@ -62,17 +56,7 @@ def from_prior(
         pairs = zip(both, rows, strict=True)
         return np.stack([as_numpy(log_w(some, data[i])).reshape(-1) for some, i in pairs])
 
-    run = ExportRun(
-        draw=draw,
-        log_prob=weights,
-        theta=truth,
-        x=data,
-        k=k,
-        memory_mb=memory_mb,
-        max_seconds=max_seconds,
-        say=printer(progress),
-    )
-    table = run.table(theta_names, x_names)
+    table = run_table(draw, weights, truth, data, k, **options)
     if table.log_q is None:
         raise ValueError(
             "log_w(thetas, x_i) must return one number for each of the rows thetas (r, D); it "

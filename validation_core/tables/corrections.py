@@ -250,13 +250,29 @@ def notes(made: Sequence[Correction]) -> tuple[str, ...]:
 def usable_densities(
     densities: Mapping[str, Array], made: Sequence[Correction]
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
-    """Log densities that belong to the corrected numbers, and a note on those that do not."""
+    """Log densities that belong to the corrected numbers, and a note on those that do not.
+
+    Weights are of draws, in whatever units and order of columns they are.
+
+    Raises:
+        ValueError: for weights of draws whose rows were put in order: which rows are theirs is
+            not known.
+    """
     if not densities or not made:
         return dict(densities), ()
-    return {}, (
-        f"{list_text(list(densities))}: left out, since they belong to the numbers before the "
-        "correction. Correct the file, and save them with it.",
+    kept = {name: array for name, array in densities.items() if name.startswith("log_w")}
+    moved = next((one for one in made if one.name == "rows"), None)
+    if kept and moved is not None:
+        raise ValueError(
+            "Rows are put in order where draws have no weights; got some, whose order is not "
+            f"known. Correct it in your program: {moved.code}, and weights with it."
+        )
+    lost = [name for name in densities if name not in kept]
+    told = (
+        f"{list_text(lost)}: left out, since they belong to the numbers before the correction. "
+        "Correct the file, and save them with it."
     )
+    return kept, (told,) * bool(lost)
 
 
 def thinned(

@@ -15,6 +15,8 @@ from validation_core.types import Array, PosteriorTable
 
 _DECADES = 2.0  # between the 5th and the 95th of 100 true values
 _COLUMNS = 100  # looked at
+_OF_THETA = ("log_q", "log_joint")
+"""Densities of theta: ratios of two (weights), likelihoods and own quantities stay as they are."""
 _PREFIX = "log10 "
 
 
@@ -85,7 +87,8 @@ def densities_by_logarithm(
     """Log densities (N,) and (N, K) of theta as those of its logarithms.
 
     Args:
-        densities: by name; those that end in _draws are at the draws.
+        densities: by name; those that end in _draws are at the draws. What is no density of theta
+            stays as it is.
         theta: true values (N, D) as they were saved.
         q: draws (N, K, D) as they were saved.
         columns: those read by their logarithm.
@@ -94,6 +97,9 @@ def densities_by_logarithm(
         return dict(densities)
     out = {}
     for name, values in densities.items():
+        if name.removesuffix("_draws") not in _OF_THETA:
+            out[name] = values
+            continue
         at = q if name.endswith("_draws") else theta
         slope = np.log(at[..., columns].astype(np.float64)) + np.log(np.log(10))
         out[name] = (values + slope.sum(-1)).astype(values.dtype)
