@@ -181,6 +181,11 @@ def test_a_file_of_lines_and_a_folder_are_read_to_their_end(tmp_path, capsys):
     assert said["decided_after"] <= 20
 
 
+def test_a_file_that_is_not_there_is_refused(tmp_path, capsys):
+    assert main(["diagnose", "--stream", str(tmp_path / "none.jsonl")]) == 2
+    assert "must be there, if only empty" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [

@@ -497,7 +497,7 @@ def ask(
         TrainTask(trainings=(training,))
         for training in sorted(networks, key=lambda training: -training.recipe.cost())
     ]
-    queue = [*trainings, relabelling, *studies]
+    queue: list[Task] = [*trainings, relabelling, *studies]
     with progress_watch(progress) as watch, helper_processes(queue, store, [upload]) as helpers:
         run_in_turn(queue, store, watch, helpers=helpers)
     record = relabelling.load(store)

@@ -137,6 +137,11 @@ def _line(source: BinaryIO) -> bytes:
 
 def _grown_lines(path: Path, wait: float, decided: Callable[[], bool]) -> Iterator[bytes]:
     """Whole lines of a file that grows, until it has not for a while, or all is decided."""
+    if not path.is_file():
+        raise ValueError(
+            f"A stream's file must be there, if only empty; got {path}. Start what writes it, or "
+            "check the path."
+        )
     with path.open("rb") as source:
         quiet, part = time.monotonic(), b""
         while True:

@@ -18,7 +18,7 @@ from validation_core.diagnosis.questions.sensitivity import SensitivityQuestion
 from validation_core.diagnosis.verdict import ENOUGH
 from validation_core.drawing.drawn import Drawn
 from validation_core.statistics import effects
-from validation_core.tables import RanksUpload, SamplesUpload, Upload
+from validation_core.tables import RanksUpload, SamplesUpload, TableUpload, Upload
 from validation_core.types import TwoSamples
 
 _DRAWS_ENOUGH = 100  # of q at each x: more find little more
@@ -119,6 +119,8 @@ def _at_observation(upload: Upload) -> tuple[str, ...]:
         return ("Save x beside theta: the verdict is an average over all x; q may err at yours.",)
     if upload.observed is not None:
         return ("Open At my observation: the verdict is an average over x, yours may differ.",)
+    if isinstance(upload, TableUpload) and upload.observations is not None:
+        return ("Open My observation: the verdict is an average over x, yours may differ.",)
     return (
         "Bring your own observation x_o: the verdict is an average over all x; q may err there.",
     )
