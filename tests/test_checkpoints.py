@@ -38,7 +38,7 @@ def draw_by(slope, sd, seed=0):
 
 def test_checkpoints_are_diagnosed_compared_and_linked(store):
     checkpoints = npt.Checkpoints(THETA, X, k=50, names=["mu"], store=store)
-    for epoch, (slope, sd) in enumerate([(0.1, 0.9), (0.8, 0.45)], 1):
+    for epoch, (slope, sd) in enumerate([(0.5, 0.2), (0.8, 0.45)], 1):
         checkpoints(draw_by(slope, sd), f"epoch {epoch}")
     assert [row["verdict"] for row in checkpoints.rows()] == ["problem found", "no problem found"]
     with pytest.raises(ValueError, match="label of its own"):

@@ -603,6 +603,30 @@ def test_the_snippet_for_bayesflow(tmp_path):
     assert np.median(upload.densities["log_q"] - upload.densities["log_q_draws"][:, 0]) > -2
 
 
+_SHIM = "import scipy.integrate as i; i.simps = getattr(i, 'simps', i.simpson)\n"
+"""swyft 0.4.5, its newest, reads a name that SciPy has no more."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("snippet", "package", "install", "densities"),
+    [
+        ("dingo", "dingo", "dingo-gw", {"log_q", "log_q_draws"}),
+        ("ltu-ili", "ili", "its repository maho3/ltu-ili, and lampe", set()),
+        ("swyft", "swyft", "swyft 'setuptools<81'", {"log_w", "log_w_draws"}),
+    ],
+)
+def test_the_snippets_for_other_packages(tmp_path, snippet, package, install, densities):
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"{snippet} is not installed: pip install {install}")
+    upload = run(snippet, tmp_path, before=_SHIM if snippet == "swyft" else "")
+    assert (upload.n, upload.dims) == (500, (2, 2))
+    assert set(upload.densities) == densities
+    assert (upload.weighting is not None) == (snippet == "swyft")
+    for j in range(2):
+        assert np.corrcoef(upload.data.theta[:, j], upload.data.q[:, 0, j])[0, 1] > 0.6
+
+
 @pytest.fixture(scope="module")
 def leaky(tmp_path_factory):
     """A small NPE of sbi on a box that its posteriors reach across: theta in [-1, 1]."""

@@ -1,4 +1,4 @@
-"""Draws of your posterior, saved as a table that NPT Lab reads: sbi, BayesFlow, ltu-ili, swyft, any sampler.
+"""Draws of your posterior, saved as a table that NPT Lab reads: sbi, BayesFlow, dingo, ltu-ili, swyft, others.
 
 It stands alone: put it beside your script, in the environment of your model, as this folder or as
 the one file export.py that the page Diagnose offers. It needs NumPy, and Python 3.10 or later.
@@ -23,6 +23,7 @@ from collections.abc import Mapping
 
 from .any_sampler import ANY_EXAMPLE, from_callable
 from .bayesflow import BAYESFLOW_EXAMPLE, from_bayesflow
+from .dingo import DINGO_EXAMPLE
 from .draws_table import Table, save
 from .ltu_ili import LTU_ILI_EXAMPLE
 from .run import MAX_SECONDS, MEMORY_MB
@@ -61,6 +62,7 @@ __all__ = [
 SNIPPETS: Mapping[str, str] = {
     "sbi": SBI_EXAMPLE,
     "BayesFlow": BAYESFLOW_EXAMPLE,
+    "dingo": DINGO_EXAMPLE,
     "ltu-ili": LTU_ILI_EXAMPLE,
     "swyft": SWYFT_EXAMPLE,
     "any sample(x, k)": ANY_EXAMPLE,

@@ -15,6 +15,7 @@ PARTS = (
     "run",
     "sbi",
     "bayesflow",
+    "dingo",
     "ltu_ili",
     "swyft",
     "any_sampler",
