@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from validation_core.drawing.drawn import Drawn
 
 INK, PAPER = "#22272E", "#FFFFFF"
-FONTS = ("card-regular.ttf", "card-semibold.ttf")
+FONTS = tuple(
+    resources.files(__package__).joinpath(f"card-{weight}.ttf")
+    for weight in ("regular", "semibold")
+)
+"""The card's font, regular and semibold."""
 _ZOOM = 2
 _WIDTH, _ALONE = 460, 640
 """Width of a panel in pixels: beside others, and alone."""
@@ -45,8 +49,7 @@ def png_of(drawing: str) -> bytes:
     """
     import resvg_py  # imported here: only saving an image needs it
 
-    files = [resources.files(__package__).joinpath(font) for font in FONTS]
-    with resources.as_file(files[0]) as regular, resources.as_file(files[1]) as semibold:
+    with resources.as_file(FONTS[0]) as regular, resources.as_file(FONTS[1]) as semibold:
         return bytes(
             resvg_py.svg_to_bytes(
                 svg_string=drawing,

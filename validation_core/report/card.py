@@ -183,8 +183,7 @@ def wrap_text(words: str, width: float, size: int, *, bold: bool = False) -> lis
     """
     from PIL import ImageFont
 
-    path = resources.files(__package__).joinpath(FONTS[bold])
-    with resources.as_file(path) as letters:
+    with resources.as_file(FONTS[bold]) as letters:
         font = ImageFont.truetype(str(letters), size)
     lines: list[str] = [""]
     for word in utf8_text(words).split():
