@@ -35,7 +35,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         source = str(ROOT / "assets" / name)
         files.append(File.generated(config, f"assets/{name}", abs_src_path=source))
     for path in sorted((ROOT / "assets" / "notebooks").glob("*.ipynb")):
-        files.append(File.generated(config, f"notebooks/{path.name}", abs_src_path=str(path)))
+        place = f"{path.parent.name}/{path.name}"
+        files.append(File(place, str(ROOT / "assets"), config.site_dir, config.use_directory_urls))
     for name, text in (_pages() | _lessons()).items():
         files.append(File.generated(config, name, content=text))
     return files

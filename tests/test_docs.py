@@ -153,7 +153,7 @@ def test_pictures_are_small():
 
 def test_commands_that_the_readme_shows_have_those_options(capsys):
     lines = [line for block in _blocks("sh") for line in block.splitlines() if "nptlab" in line]
-    assert len(lines) == 5
+    assert len(lines) == 6
     for line in lines:
         command = line.split()[1]
         with pytest.raises(SystemExit):

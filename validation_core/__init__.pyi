@@ -53,4 +53,5 @@ from .tables.source import AmbiguousOrder as AmbiguousOrder
 from .tables.truth_ranks import UnknownMaxRank as UnknownMaxRank
 from .types import PowerCell as PowerCell
 
+__all__: list[str]
 __version__: str

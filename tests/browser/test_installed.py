@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from tests.browser.driving import registered_pages, settled, wait_until_listening
+from tests.browser.driving import LONG, registered_pages, settled, wait_until_listening
 from tests.server import free_port, stop
 from tests.wheel import environment, install
 
@@ -24,7 +24,7 @@ def test_every_page_opens_from_the_wheel(window, tmp_path):
         wait_until_listening(port, process, log)
         page = window(f"http://localhost:{port}")
         for each in registered_pages():
-            page.goto(f"http://localhost:{port}/{each.path}")
+            page.goto(f"http://localhost:{port}/{each.path}", timeout=LONG)
             assert settled(page).title() == f"{each.title} · NPT Lab"
             assert page.get_by_test_id("stException").count() == 0
             assert len(page.get_by_test_id("stMain").inner_text()) > 100
