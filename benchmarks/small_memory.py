@@ -34,7 +34,7 @@ def rows(lab: Lab) -> Iterator[Row]:
             words = f"{read} of {visitors} read, the others told why"
             yield _row(group, memory, f"{visitors} visitors, {nbytes / 1e6:.0f} MB each: {words}")
             asyncio.run(_diagnosed(server, lab.folder))
-            yield _row(group, memory, f"and then a usual table under diagnosis in {memory / 1e9:.0f} GB")
+            yield _row(group, memory, "and then a usual table under diagnosis")
 
 
 def _row(group: Group, memory: float, what: str) -> Row:
