@@ -173,11 +173,6 @@ class Visitor:
         await self._run(self.widgets[key].fragment)
         return time.perf_counter() - start
 
-    @property
-    def waiting(self) -> bool:
-        """Whether a part of the page asks again by itself, as while work is under way."""
-        return bool(self._polls)
-
     async def look(self, seconds: float) -> None:
         """Do nothing for a while but what a browser does by itself: ask how work gets on."""
         now = time.perf_counter()

@@ -86,6 +86,6 @@ def test_pages_work_below_a_path_behind_nginx(window, tmp_path, monkeypatch):
         page.wait_for_url(f"{place}/diagnose*")
         settled(page)
         page.locator("input[type=file]").first.set_input_files(tmp_path / "table.npz")
-        page.get_by_text("400 rows").first.wait_for()
+        page.wait_for_url(f"{place}/diagnose?*table=*")  # it was read
         (cookie,) = [one for one in page.context.cookies() if one["name"] == "nptlab"]
         assert cookie["httpOnly"]
