@@ -261,7 +261,7 @@ def queries(draw, values):
 
 
 @pytest.mark.parametrize("path", DOORS)
-@settings(max_examples=9, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(data=some.data())
 def test_no_address_breaks_a_page(pages, path, data):
     _tried(pages[path], DOORS[path], data)

@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from tests.conftest import few_trials
 from tests.said import CLAIMED
-from validation_core import codec, diagnosis, statistics, tables
+from validation_core import codec, diagnosis, report, statistics, tables
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.detectable_shift import detectable_shift_by_ranks
 from validation_core.diagnosis.injections import INJECTIONS
@@ -375,7 +375,6 @@ def test_whole_numbers_and_constants_are_answered(store):
 
 
 @pytest.mark.usefixtures("_few_trials")
-@pytest.mark.usefixtures("_few_trials")
 def test_the_same_seed_says_the_same(store, tmp_path):
     one, other = (
         run(made(), place, injections=("too_narrow",)) for place in (store, Store(tmp_path / "b"))
@@ -386,11 +385,10 @@ def test_the_same_seed_says_the_same(store, tmp_path):
 
 
 @pytest.mark.usefixtures("_few_trials")
-@pytest.mark.usefixtures("_few_trials")
 def test_the_code_runs_as_it_stands(tmp_path, capsys):
-    path = tmp_path / "table.npz"
+    path = tmp_path / 'it\'s {seed} a "table".npz'  # a name that needs care
     np.savez(path, **made(60, 6).arrays())
-    exec(QUESTION.code.format(path=path, seed=1), {})
+    exec(report.code(QUESTION.code, path=str(path), seed=1), {})
     said = capsys.readouterr().out.strip().splitlines()
     again = run(tables.read(path), Store(tmp_path / "again"), seed=1)
     assert said[: len(say(again, ()))] == list(say(again, ()))

@@ -141,8 +141,8 @@ class Omnibus(Method):
         metadata={
             "label": "Learned scores",
             "help": (
-                "Whether a table's learned scores join, a fifth of the level to themselves; without "
-                "them nothing is trained, the test is as exact, and takes a fraction of a second."
+                "Whether a table's learned scores join, a fifth of the level to themselves; "
+                "without them nothing is trained, the test is as exact, and takes a second."
             ),
             "tables": True,
             "later": True,
