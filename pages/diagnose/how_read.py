@@ -138,9 +138,9 @@ def changed(frame: pd.DataFrame, edits: Mapping[int, Mapping[str, Any]], known: 
         periods = dict(zip(names, map(_number, after[_PERIOD]), strict=True))
         known = known._replace(circular={n: p for n, p in periods.items() if p > 0})
     if _LOG in touched:
-        known = known._replace(logarithms=_ticked(names, after[_LOG]))
+        known = known._replace(logarithms=_ticked(names, list(after[_LOG])))
     if _DISCRETE in touched:
-        known = known._replace(discrete=_ticked(names, after[_DISCRETE]))
+        known = known._replace(discrete=_ticked(names, list(after[_DISCRETE])))
     if touched & {_LOW, _HIGH}:
         pairs = zip(names, map(_number, after[_LOW]), map(_number, after[_HIGH]), strict=True)
         known = known._replace(
