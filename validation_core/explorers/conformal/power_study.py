@@ -72,8 +72,8 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
 
     @property
     def label(self) -> str:
-        over_m = " over m" if len(self.ms) > 1 else ""
-        return f"Power{over_m}, {self.learned.benchmark.label}, {self.trials} trials"
+        along = " over m" if len(self.ms) > 1 else ""
+        return f"Power{along}, {self.learned.benchmark.label}, {self.trials} trials"
 
     @property
     def trainings(self) -> tuple[Training, ...]:
