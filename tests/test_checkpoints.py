@@ -161,4 +161,4 @@ def test_a_lower_bound_that_was_not_asked_says_how():
         npt.Table(THETA, X, theta_q), methods="sbc", questions="none", progress=False
     )
     with pytest.raises(KeyError, match="questions=\\['mend'\\]"):
-        result.nats_lower_bound
+        result.nats_lower_bound  # noqa: B018
