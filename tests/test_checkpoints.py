@@ -131,6 +131,7 @@ def python_in(document):
     return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_loop_of_sbi_in_the_document_runs(tmp_path, monkeypatch, store):
     pytest.importorskip("sbi", reason="sbi is not installed: pip install .[sbi]")
