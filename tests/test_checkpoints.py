@@ -131,6 +131,7 @@ def python_in(document):
     return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_loop_of_sbi_in_the_document_runs(tmp_path, monkeypatch, store):
     pytest.importorskip("sbi", reason="sbi is not installed: pip install .[sbi]")
@@ -161,4 +162,4 @@ def test_a_lower_bound_that_was_not_asked_says_how():
         npt.Table(THETA, X, theta_q), methods="sbc", questions="none", progress=False
     )
     with pytest.raises(KeyError, match="questions=\\['mend'\\]"):
-        result.nats_lower_bound
+        result.nats_lower_bound  # noqa: B018

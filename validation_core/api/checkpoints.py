@@ -146,7 +146,7 @@ class Checkpoints:
 def _lightning_callback(checkpoints: Checkpoints, draw: DrawOfModel, every: int) -> Any:
     base = _lightning()
 
-    class _AtEpochs(base):  # type: ignore[misc, valid-type]  # known when Lightning is installed
+    class _AtEpochs(base):  # type: ignore[misc, valid-type]  # known when installed
         def on_train_epoch_end(self, trainer: Any, module: Any) -> None:
             epoch = trainer.current_epoch + 1
             if epoch % every == 0:

@@ -1,4 +1,4 @@
-"""Draws of your posterior, saved as a table that NPT Lab reads: sbi, BayesFlow, dingo, ltu-ili, swyft, others.
+"""Draws of your posterior, saved as a table that NPT Lab reads: sbi, BayesFlow, any sampler.
 
 It stands alone: put it beside your script, in the environment of your model, as this folder or as
 the one file export.py that the page Diagnose offers. It needs NumPy, and Python 3.10 or later.

@@ -32,7 +32,7 @@ posterior, _ = runner(loader=NumpyLoader(x=x, theta=theta))
 
 
 def sample(x, k):
-    \"\"\"k draws at one x; an ensemble gives those of each network in turn, so they are mixed.\"\"\"
+    \"\"\"k draws at one x, mixed: an ensemble gives those of each network in turn.\"\"\"
     draws = posterior.sample((k,), torch.as_tensor(x), show_progress_bars=False)
     return draws[torch.randperm(k)]
 
