@@ -38,11 +38,12 @@ _TOOLS = """() => {
     && node.getBoundingClientRect().width > 0)
   window.keyboard = { active, look, named, stops, seen: new Map() }
 }"""
-# A table's cells share one stop, and are rung in its canvas.
-_NEXT = """() => {
+# A table's cells share one stop, and are rung in its canvas; a field's border fades in.
+_NEXT = """async () => {
   const k = window.keyboard, node = k.active(), cell = node?.matches('canvas, td, th')
   if (!node || node === document.body || (k.seen.has(node) && !cell)) return [true, []]
   const { top, bottom } = node.getBoundingClientRect()
+  if (node.matches('input')) await new Promise((done) => setTimeout(done, 60))
   k.seen.set(node, cell ? null : k.look(node))
   return [false, bottom < 0 || top > innerHeight ? [`out of sight: ${k.named(node)}`] : []]
 }"""
