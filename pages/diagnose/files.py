@@ -137,7 +137,7 @@ def uploaded(removed: Callable[[], None] | None = None) -> Tables:
     return _read([(file.name, file) for file in sent], "+".join(file.file_id for file in sent))
 
 
-def stamp() -> str | None:
+def stamp_of_table() -> str | None:
     """The stamp of the files of which the one table of this run was read; None without any."""
     return st.session_state.get(_STAMP)
 

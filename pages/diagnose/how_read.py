@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -171,7 +171,7 @@ def _number(value: Any) -> float:
     return math.nan if value is None or pd.isna(value) else float(value)
 
 
-def _ticked(names: Sequence[str], ticks: Sequence[Any]) -> tuple[str, ...]:
+def _ticked(names: Sequence[str], ticks: Iterable[Any]) -> tuple[str, ...]:
     return tuple(name for name, tick in zip(names, ticks, strict=True) if tick)
 
 

@@ -24,12 +24,12 @@ def corrected(upload: Upload) -> Upload:
     key = (upload.digest, *chosen)
     if key not in made:
         try:
-            corrected = correct(upload, chosen)
+            without = correct(upload, chosen)
         except ValueError as refusal:  # seen in the whole file, and not in the rows that are kept
             st.error(plain(str(refusal)), icon=":material/error:")
             return upload
         made.clear()  # one at a time: they are large
-        made[key] = corrected
+        made[key] = without
     return made[key]
 
 

@@ -84,7 +84,7 @@ with st.container(key=card.EXAMPLE if about else "own-table"):
             reliability.show(upload, label, alpha, seed)
             continue
         view.what_was_read(upload, about)
-        if (stamp := files.stamp()) is not None:
+        if (stamp := files.stamp_of_table()) is not None:
             how_read.form(stamp, upload)
         view.remarks(upload)
         if mistakes.offer(upload):
