@@ -283,9 +283,9 @@ def timed(context: BrowserContext) -> BrowserContext:
     return context
 
 
-def settled(page: Page) -> Page:
+def settled(page: Page, timeout: float = WAIT) -> Page:
     """The page once its script has run: titled, idle, and its document the same for a while."""
-    page.wait_for_function(_STILL, timeout=WAIT, polling=20)
+    page.wait_for_function(_STILL, timeout=timeout, polling=20)
     return page
 
 

@@ -25,7 +25,7 @@ def test_every_page_opens_from_the_wheel(window, tmp_path):
         page = window(f"http://localhost:{port}")
         for each in registered_pages():
             page.goto(f"http://localhost:{port}/{each.path}", timeout=LONG)
-            assert settled(page).title() == f"{each.title} · NPT Lab"
+            assert settled(page, LONG).title() == f"{each.title} · NPT Lab"
             assert page.get_by_test_id("stException").count() == 0
             assert len(page.get_by_test_id("stMain").inner_text()) > 100
         assert (tmp_path / "k").is_dir()
