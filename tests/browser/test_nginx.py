@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from tests.browser.driving import serving, settled, until
+from tests.browser.driving import LONG, serving, settled, until
 from tests.conftest import ROOT
 from tests.server import free_port, stop
 
@@ -86,6 +86,6 @@ def test_pages_work_below_a_path_behind_nginx(window, tmp_path, monkeypatch):
         page.wait_for_url(f"{place}/diagnose*")
         settled(page)
         page.locator("input[type=file]").first.set_input_files(tmp_path / "table.npz")
-        page.wait_for_url(f"{place}/diagnose?*table=*")  # it was read
+        page.get_by_text("Choose the order").wait_for(timeout=LONG)  # it was read: N = K
         (cookie,) = [one for one in page.context.cookies() if one["name"] == "nptlab"]
         assert cookie["httpOnly"]
