@@ -12,6 +12,7 @@ from validation_core.api.compare import ComparisonResult, compare
 from validation_core.api.diagnose import DiagnosisResult, diagnose
 from validation_core.api.result import Rows
 from validation_core.api.table import Table
+from validation_core.methods import Omnibus
 from validation_core.methods.base import Method
 from validation_core.store import Store
 from validation_core.tables.in_memory import array_of
@@ -20,7 +21,7 @@ Draw = Callable[[NDArray[Any], int], Any]
 """`draw(x, k)` for x (N, ...): k draws of q at each, (N, k, D), as an array or a tensor."""
 DrawOfModel = Callable[[Any, NDArray[Any], int], Any]
 """`draw(model, x, k)`: the same of the model that is being trained."""
-_QUICK = ("sbc", "tarp")
+_QUICK = (Omnibus(learned=False), "sbc")  # train nothing
 
 
 class Checkpoints:
@@ -35,7 +36,8 @@ class Checkpoints:
         x: (N, ...), simulated from each.
         k: draws at each x.
         names: labels of the D parameters.
-        methods: tests of each checkpoint; by default SBC and TARP, which train nothing.
+        methods: tests of each checkpoint; by default relabelling without learned scores, which
+            decides, and SBC: they train nothing.
         alpha: level of each checkpoint's verdict.
         seed: of the tests.
         store: of results; by default the user's cache folder.
@@ -46,7 +48,7 @@ class Checkpoints:
         ...     draw = lambda x, k: x[:, None] + sd * rng.standard_normal((len(x), k, 2))
         ...     _ = checkpoints(draw, f"epoch {epoch}")
         >>> [row["verdict"] for row in checkpoints.rows()]
-        ['problem found', 'not enough data']
+        ['problem found', 'no problem found']
         >>> checkpoints.compare().labels
         ('epoch 1', 'epoch 2')
     """
