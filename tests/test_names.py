@@ -19,6 +19,10 @@ PRODUCT = [
 # What other packages offer under no public name, and who needs it.
 BORROWED = {
     ("validation_core/cli/process.py", "os._exit"): "ends a process whose threads still write",
+    (
+        "pages/ui/ending.py",
+        "os._exit",
+    ): "ends a server by the code of Ctrl-C, which Streamlit sets",
     ("validation_core/engine/worker.py", "os._exit"): "ends a worker whose parent is gone",
     ("benchmarks/peers/sbc.py", "sbc._run_sbc"): "a peer's work, without its bar",
 }

@@ -37,7 +37,6 @@ from validation_core.explorers.playground.study import shipped as playground_shi
 from validation_core.explorers.weak_classifiers.study import shipped as weak_classifiers_shipped
 from validation_core.lessons import LESSONS
 from validation_core.localization import BallTheoryStudy
-from validation_core.methods import CoLT
 from validation_core.scores import trained_scores
 from validation_core.scores.trained_scores import Training, TrainTask
 from validation_core.store import SHIPPED, Kind, Store
@@ -206,12 +205,10 @@ def _networks(*benchmarks: Benchmark) -> Iterator[Training]:
 
 
 def _colt() -> Iterator[Sweep]:
-    """The tables of CoLT's paper with one network, but for the slowest number of all."""
+    """The tables of CoLT's paper with one network."""
     tables = colt_paper.blind_prior_sweeps, colt_paper.type_one_sweeps, colt_paper.tree_sweeps
-    widest = Gaussian(perturbation="blind_prior", dim_x=100, dim_theta=100)
     for sweep in (sweep for table in tables for sweep in table()):
-        if sweep.benchmark != widest or CoLT(embedding="mlp") not in sweep.methods:
-            yield replace(sweep, networks=1)
+        yield replace(sweep, networks=1)
 
 
 def _ball_theory() -> Iterator[BallTheoryStudy]:

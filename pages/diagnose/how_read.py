@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -106,18 +105,24 @@ def parameters(upload: TableUpload) -> pd.DataFrame:
     d = len(upload.names)
     saved = [saved_name(name) for name in upload.names]
     logs = [f"{name} by its logarithm" in upload.read_as for name in saved]
-    ends = np.full((d, 2), np.nan) if upload.bounds is None else np.array(upload.bounds)
-    ends[logs] = 10.0 ** ends[logs]
-    ends[~np.isfinite(ends)] = np.nan
-    periods = np.array(upload.periods or [0.0] * d, np.float64)
+    bounds = [(math.nan, math.nan)] * d if upload.bounds is None else upload.bounds
+    ends = [
+        [_finite(10.0**end if log else end) for end in pair]
+        for pair, log in zip(bounds, logs, strict=True)
+    ]
     return pd.DataFrame({
-        _NAME: np.where(logs, saved, upload.names).tolist(),
-        _LOW: ends[:, 0],
-        _HIGH: ends[:, 1],
-        _PERIOD: np.where(periods > 0, periods, np.nan),
+        _NAME: [a if log else b for log, a, b in zip(logs, saved, upload.names, strict=True)],
+        _LOW: [low for low, _ in ends],
+        _HIGH: [high for _, high in ends],
+        _PERIOD: [period or math.nan for period in upload.periods or [0.0] * d],
         _LOG: logs,
         _DISCRETE: [j in upload.discrete for j in range(d)],
     })  # fmt: skip
+
+
+def _finite(end: float) -> float:
+    """An end of a prior, NaN where it has none."""
+    return end if math.isfinite(end) else math.nan
 
 
 def changed(frame: pd.DataFrame, edits: Mapping[int, Mapping[str, Any]], known: ReadAs) -> ReadAs:

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from validation_core import Record, Store, Table, diagnosis, reliability
+from validation_core import Record, Result, Store, Table, diagnosis, reliability
 from validation_core.api import diagnose
 from validation_core.api.names import resolve_questions
-from validation_core.api.result import Result
 from validation_core.cli.options import (
     NoteLines,
     add_json_option,
