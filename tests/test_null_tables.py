@@ -5,11 +5,23 @@ import itertools
 import numpy as np
 import pytest
 
+import validation_core as npt
 from validation_core import diagnosis, statistics
-from validation_core.diagnosis.null_tables.method_battery import method_pvalues
+from validation_core.diagnosis.null_tables.method_battery import MethodBattery, method_pvalues
 from validation_core.diagnosis.null_tables.pooled_scores import PooledScores
 from validation_core.diagnosis.null_tables.trials import thin_draws, trial_count
-from validation_core.methods import C2ST, DC, LC2ST, SBC, TARP, CoLT, MMDFuse, Multiple, Uniform
+from validation_core.methods import (
+    C2ST,
+    DC,
+    LC2ST,
+    SBC,
+    TARP,
+    CoLT,
+    MMDFuse,
+    Multiple,
+    Omnibus,
+    Uniform,
+)
 from validation_core.methods.within_x import WithinX
 from validation_core.relabelling.played_truths import SelfMadeTables, pick_slots
 from validation_core.scores.quantities import Quantities
@@ -234,3 +246,19 @@ def test_large_tables_keep_fewer_draws_evenly_spaced(monkeypatch):
     assert (few.n, few.k) == (30, 25)
     monkeypatch.setattr("validation_core.diagnosis.null_tables.trials.NUMBERS_SCORED", 1)
     assert thin_draws(upload).k == 20
+
+
+class Network:
+    """Stands in for a trained network."""
+
+    def at(self):
+        return Quantities()
+
+
+@pytest.mark.parametrize("learned", [True, False])
+def test_a_verdict_that_learns_nothing_is_repeated_without_what_other_tests_learn(learned):
+    table = drawn()
+    upload = npt.Table(table.q[:, 0], table.x, table.q).upload
+    methods = (Omnibus(learned=learned), C2ST())
+    battery = MethodBattery.of(upload, methods, 0, lambda method: Network())
+    assert (battery.relabelled.learned is not None) == learned

@@ -12,6 +12,7 @@ from validation_core import statistics
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.null_tables.null_verdict import LearnedPools, NullVerdict
 from validation_core.diagnosis.null_tables.pooled_scores import PooledScores, ScoredTables
+from validation_core.methods import Omnibus
 from validation_core.methods.base import Method
 from validation_core.relabelling.played_truths import Places, SelfMadeTables
 from validation_core.rng import stream
@@ -93,7 +94,7 @@ class MethodBattery:
         relabelled = None
         if any(method.decides for method in methods):
             relabelled = unlearned() if unlearned else NullVerdict.of(upload, seed)
-            if learned:
+            if learned and all(m.learned for m in methods if isinstance(m, Omnibus)):
                 relabelled = relabelled.with_learned(LearnedPools(learned, places))
         return cls(tuple(methods), tuple(pools), at, relabelled)
 
