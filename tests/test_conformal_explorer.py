@@ -264,7 +264,7 @@ def test_between_counted_places_power_is_a_straight_line(power):
 
 def test_what_is_shipped_is_what_the_page_opens_with():
     shipped = power_study.shipped()
-    assert len({study.key for study in shipped}) == len(shipped) == 2 * 7 * 4
+    assert len({study.key for study in shipped}) == len(shipped) == 2 * 7 * 4 + 7  # and over m
     assert ConformalStudy(learned=Learned(benchmark=Gaussian())) in shipped
 
 

@@ -23,7 +23,7 @@ def table():
         (lambda table: npt.diagnose(3), TypeError, "got int"),
         (lambda table: npt.diagnose(*3 * [np.zeros((3, 2))]), TypeError, r"npt\.Table\(theta"),
         (lambda table: npt.diagnose(table, question="none"), TypeError, "mean 'questions'"),
-        (lambda table: npt.observation(table, row=3), TypeError, "no keyword 'row'. Choose among"),
+        (lambda table: npt.observation(table, row=3), TypeError, "mean 'rows'"),
         (lambda table: npt.read("a.npz", circlar=()), TypeError, r"read\(\) .* mean 'circular'"),
         (lambda table: npt.Table(0, 0, 0, name=["a"]), TypeError, r"Table\(\) .* mean 'names'"),
         (lambda table: npt.ask("observation", table, wher=3), TypeError, "mean 'where'"),

@@ -41,7 +41,7 @@ def test_metadata_reads_the_one_list_of_requirements():
     assert project["tool"]["setuptools"]["dynamic"]["dependencies"] == {
         "file": ["requirements.txt"]
     }
-    extras = {"automl", "dask", "images", "sbi", "zarr", "dev"}
+    extras = {"automl", "dask", "images", "mcp", "sbi", "zarr", "dev"}
     assert set(project["project"]["optional-dependencies"]) == extras
     assert project["project"]["scripts"] == {"nptlab": "validation_core.cli:main"}
     assert [path.name for path in ROOT.glob("requirements*.txt")] == ["requirements.txt"]

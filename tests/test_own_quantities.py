@@ -237,7 +237,7 @@ def test_a_wrong_quantity_is_named_everywhere(tmp_path):
     assert parameter["name"] == "gap <b>"
     assert parameter["pvalue_adjusted"] <= 0.01
     assert result.card.facts[0].text.startswith("gap <b>: the true value lies above")
-    assert "gap <b>" in str(result.card.picture)
+    assert "gap <b>" in str(result.card.picture.picture)
     document = html(result.diagnosis, {})
     assert "gap &lt;b&gt;" in document
     assert "gap <b>" not in document.replace("gap \\u003cb>", "")

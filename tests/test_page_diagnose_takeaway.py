@@ -95,11 +95,8 @@ def test_a_panel_says_shows_and_explains(downloads):
 def test_figures_stand_two_by_two():
     app = shown(captions=("a", "b", "c"))
     assert [len(item.children) for item in app.columns] == [3, 3, 3]
-    specs = [json.loads(item.proto.config) for item in app.get("plotly_chart")]
-    assert len(specs) == 3
-    for config in specs:
-        assert config["toImageButtonOptions"]["format"] == "svg"
-        assert config["modeBarButtons"] == [["toImage"]]
+    assert len(app.get("plotly_chart")) == 3
+    assert "Save figures" in [item.proto.popover.label for item in app.get("popover")]
 
 
 def test_figures_that_show_nothing_wait_to_be_asked_for():

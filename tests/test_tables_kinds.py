@@ -282,7 +282,7 @@ def test_ragged_trials_in_memory_are_padded(rows):
     upload = npt.Table(rows["theta"], ragged, rows["theta_q"]).upload
     assert upload.dims[1] == 9
     np.testing.assert_array_equal(upload.data.x[:, 8], 2 + np.arange(N) % 3)
-    with pytest.raises(ValueError, match="only x and theta_q"):
+    with pytest.raises(ValueError, match="only x, theta_q and values at its draws"):
         npt.Table([[1], [1, 2]], ragged[:2], rows["theta_q"][:2])
 
 
