@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import ROOT
-from validation_core import diagnosis
+from validation_core import __version__, diagnosis
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.cli import main
 from validation_core.diagnosis import plan
@@ -292,6 +292,12 @@ def test_store_lists_what_a_diagnosis_left(capsys):
 
 
 @pytest.mark.usefixtures("kept")
+def test_the_version_is_told(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"nptlab {__version__}\n"
+
+
 def test_as_a_program():
     """Progress goes to standard error: what is printed parses."""
     command = [sys.executable, "-m", "validation_core", "diagnose", SAMPLE, "--method", "sbc",

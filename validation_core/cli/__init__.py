@@ -36,7 +36,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NoReturn
 
-from validation_core import settings
+from validation_core import __version__, settings
 from validation_core.cli.process import prepare_process, tell
 
 # name, function that adds its arguments (in validation_core.cli), help text
@@ -125,6 +125,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=str(__doc__).partition("\n\n")[2],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    command_line.add_argument("--version", action="version", version=f"nptlab {__version__}")
     commands = command_line.add_subparsers(required=True, metavar="COMMAND", parser_class=_Command)
     for name, add, about in COMMANDS:
         commands.add_parser(name, add=add, help=about)
