@@ -15,7 +15,7 @@ from validation_core.cli import main
 from validation_core.report.numbers import schema
 
 N, K = 200, 20
-LEARNS_NOTHING = npt.Omnibus(learned=False)
+QUICK = npt.Omnibus(learned=False)
 
 
 def table(n=N, shift=0.0, names=("a", "b")):
@@ -27,7 +27,7 @@ def table(n=N, shift=0.0, names=("a", "b")):
 
 
 def found(*given, **options):
-    options = {"questions": "none", "progress": False, "methods": [LEARNS_NOTHING, "sbc"]} | options
+    options = {"questions": "none", "progress": False, "methods": [QUICK, "sbc"]} | options
     return npt.diagnose(table(*given), **options)
 
 
@@ -134,7 +134,7 @@ def test_the_schema_is_printed(capsys):
 def test_names_that_could_be_marks_are_text(store, tmp_path):
     wrong = npt.diagnose(
         table(N, 1.0, names=("<b>|a", "\x01`b`")),
-        [LEARNS_NOTHING, "sbc"],
+        [QUICK, "sbc"],
         "size",
         store=store,
         progress=False,
