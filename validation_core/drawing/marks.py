@@ -442,6 +442,20 @@ def empty(words: str, *, height: int = style.HEIGHT) -> Panel:
     return Panel([note], x=unit, y=unit, height=height)
 
 
+def band_edges(mark: Band) -> tuple[NDArray[np.float64], ...]:
+    """x, low and high of a band as lines (G,): steps between edges have two points each.
+
+    Args:
+        mark: with its sliders fixed.
+    """
+    x, low, high = (
+        np.atleast_1d(np.asarray(part, dtype=np.float64)) for part in (mark.x, mark.low, mark.high)
+    )
+    if len(low) == len(x) - 1:
+        x, low, high = np.repeat(x, 2)[1:-1], np.repeat(low, 2), np.repeat(high, 2)
+    return x, low, high
+
+
 def color_scales(panel: Panel) -> list[Shades]:
     """Colour scales of a panel's marks, in their order."""
     colors = [

@@ -30,6 +30,7 @@ from validation_core.drawing.marks import (
     Points,
     Shades,
     VLine,
+    band_edges,
     freeze_sliders,
 )
 from validation_core.types import Array
@@ -161,9 +162,7 @@ def _line(mark: Line, ax: Axes) -> None:
 
 
 def _band(mark: Band, ax: Axes) -> None:
-    x, low, high = _flat(mark.x), _flat(mark.low), _flat(mark.high)
-    if len(low) == len(x) - 1:  # steps between edges
-        x, low, high = np.repeat(x, 2)[1:-1], np.repeat(low, 2), np.repeat(high, 2)
+    x, low, high = band_edges(mark)
     ax.fill_between(x, low, high, color=_ink(mark.color), alpha=mark.opacity, lw=0)
 
 

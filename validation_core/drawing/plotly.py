@@ -31,6 +31,7 @@ from validation_core.drawing.marks import (
     Rain,
     Shades,
     VLine,
+    band_edges,
     color_scales,
     freeze_sliders,
 )
@@ -320,9 +321,7 @@ def _bars(mark: Bars) -> _Json:
 
 def _band(mark: Band) -> _Json:
     """A band as one closed outline; between edges its values are steps."""
-    x, low, high = (narrow(_array(part)) for part in (mark.x, mark.low, mark.high))
-    if len(low) == len(x) - 1:
-        x, low, high = np.repeat(x, 2)[1:-1], np.repeat(low, 2), np.repeat(high, 2)
+    x, low, high = map(narrow, band_edges(mark))
     return {
         "type": "scatter",
         "mode": "lines",

@@ -25,6 +25,7 @@ from validation_core.drawing.marks import (
     Points,
     Shades,
     VLine,
+    band_edges,
 )
 from validation_core.types import Array
 
@@ -166,9 +167,7 @@ def _line(mark: Line, scale: Scale, ink: str) -> Iterator[str]:
 
 
 def _band(mark: Band, scale: Scale, ink: str) -> Iterator[str]:
-    x, low, high = plain_numbers(mark.x), plain_numbers(mark.low), plain_numbers(mark.high)
-    if len(low) == len(x) - 1:  # steps between edges
-        x, low, high = np.repeat(x, 2)[1:-1], np.repeat(low, 2), np.repeat(high, 2)
+    x, low, high = band_edges(mark)
     known = np.isfinite(low) & np.isfinite(high)
     if known.any():
         there = _path(scale, x[known], high[known])
