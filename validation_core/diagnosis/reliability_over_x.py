@@ -89,8 +89,20 @@ def _place(
     inside: NDArray[np.bool_],
     z: float,
 ) -> EventPlace:
-    means = [float(one[rows].mean()) for rows in (inside, ~inside) for one in (p, happened)]
-    return EventPlace(along, which, region, int(inside.sum()), *means, abs(float(z)))
+    said, there, elsewhere, happened_elsewhere = (
+        float(one[rows].mean()) for rows in (inside, ~inside) for one in (p, happened)
+    )
+    return EventPlace(
+        along,
+        which,
+        region,
+        int(inside.sum()),
+        said,
+        there,
+        elsewhere,
+        happened_elsewhere,
+        abs(float(z)),
+    )
 
 
 def regions_of(x: Array, p: Array, rng: np.random.Generator) -> XRegions | None:
