@@ -133,8 +133,13 @@ def test_an_error_in_part_of_x_is_found_and_its_place_named(tmp_path, monkeypatc
 def test_x_that_says_nothing_is_left_aside(tmp_path):
     p, classes = drawn(0)
     x = np.full((100, 2), 3.0)
-    constant = npt.reliability(npt.Table.classes(p, classes, x), store=Store(tmp_path))
+    table = npt.Table.classes(p, classes, x)
+    assert any("x never varies" in note for note in table.notes)
+    constant = npt.reliability(table, store=Store(tmp_path), progress=False)
     assert json.loads(constant.to_json())["pvalue_over_x"] is None
+    few = npt.Table.classes(p[:8], classes[:8], np.arange(8.0))
+    said = npt.reliability(few, store=Store(tmp_path), progress=False).sentences
+    assert "No part of x has enough of the 8 rows to be looked at alone." in said
     gaps = np.random.default_rng(0).standard_normal((100, 2))
     gaps[:30, 0] = np.nan
     given = {"probabilities": p, "label": classes, "x": gaps}

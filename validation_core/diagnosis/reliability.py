@@ -334,7 +334,9 @@ def _over_x(
     """Whether, and where over x, an event is off more than elsewhere."""
     p, worst = found.p_over_x, worst_over_x(found)
     assert p is not None, "x was looked at"
-    if p <= alpha and worst is not None and worst.place is not None:
+    if worst is None or worst.place is None:
+        return f"No part of x has enough of the {found.x_rows:,} rows to be looked at alone."
+    if p <= alpha:
         return (
             f"They are off more in part of x than elsewhere (p {equals(p)}): "
             f"{place_sentence(event_name(worst, classes), worst.place, x_names)}"

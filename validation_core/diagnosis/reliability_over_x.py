@@ -13,6 +13,7 @@ from validation_core.diagnosis.questions.over_x.region_words import region_text
 from validation_core.diagnosis.questions.over_x.windows import ScanWindows, build_scan_windows
 from validation_core.relabelling.places import COLUMNS, coordinates
 from validation_core.statistics.reliability import RegionContrasts
+from validation_core.tables.class_probabilities import can_be_looked_over
 from validation_core.types import Array
 
 _ROWS = 20_000  # that are looked at, at most
@@ -107,7 +108,7 @@ def _place(
 
 def regions_of(x: Array, p: Array, rng: np.random.Generator) -> XRegions | None:
     """Regions of x (N, M), of many columns those that the probabilities (N, C) follow most; None
-    where x has no column that varies.
+    where none can be told apart.
 
     Classes have no part in them, so that any statistic of them is drawn as the rest is.
     """
@@ -115,11 +116,11 @@ def regions_of(x: Array, p: Array, rng: np.random.Generator) -> XRegions | None:
     most = _ROWS if m <= COLUMNS else _ROWS_OF_WIDE
     rows = np.arange(n) if n <= most else np.sort(rng.permutation(n)[:most])
     some, stated = np.asarray(x[rows], np.float64), p[rows]
-    if not m or not np.ptp(some, axis=0).any():
+    if not can_be_looked_over(some):
         return None
     at = coordinates(some, stated, stated * (1 - stated))
     ours = [i for i, kind in enumerate(at.kinds) if kind != "mean"]  # the curve is over these
-    plane = some if m == 2 and np.ptp(some, axis=0).all() else None
+    plane = some if m == 2 and len(ours) == 2 else None
     return XRegions(
         build_scan_windows(at.values[:, ours], rng, plane),
         tuple(at.kinds[i] for i in ours),

@@ -23,6 +23,7 @@ _FEWEST = 5  # rows
 _OFF = 1e-2  # by which the probabilities of a row may miss 1: saved with two digits
 _EXACT = 1e-6
 _ROUNDING = 1e-14
+_SQUARED = (1e-150, 1e150)  # numbers whose squares a double holds
 
 
 class _Read(NamedTuple):
@@ -84,10 +85,25 @@ def read_probabilities(
     dropped = {reason: int(rows.sum()) for reason, rows in lost.items() if rows.any()}
     p, label, x = p[keep], label[keep], columns.x[keep]
     if len(p) < _FEWEST:
-        raise ValueError(f"At least {_FEWEST} rows must be finite; got {len(p)}. Save more rows.")
+        why = f" ({', '.join(dropped)})" if dropped else ""
+        raise ValueError(
+            f"At least {_FEWEST} rows must be finite; got {len(p)}{why}. Save more rows."
+        )
     classes, told = _numbered(label, c)
+    if x.shape[1] and not can_be_looked_over(x):
+        told += (
+            "x never varies, or its squares leave the range of a float: the probabilities are not "
+            "tested over it.",
+        )
     normalised = _summing_to_one(p, notes)
     return _Read(normalised, classes, x, columns.names, dropped, (*notes, *told, *columns.notes))
+
+
+def can_be_looked_over(x: Array) -> bool:
+    """Whether regions of x (N, M) can be told apart: it varies, and its numbers can be squared."""
+    if not x.shape[1] or not float(np.abs(x).max()) < _SQUARED[1]:
+        return False
+    return float(np.ptp(x, axis=0).max()) > _SQUARED[0]
 
 
 def _summing_to_one(p: Array, notes: list[str]) -> Array:
