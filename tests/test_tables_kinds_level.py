@@ -85,15 +85,15 @@ def right_classes(rng, few):
 
 @pytest.mark.slow
 def test_named_classes_keep_the_level():
-    tables, rejected = 300, 0
-    for i in range(tables):
+    rejected = 0
+    for i in range(TABLES):
         upload = right_classes(np.random.default_rng((i, 7)), few=bool(i % 2))
         events = upload.own_quantities
         assert "model = 1" in events
         result = relabelled(upload.data, i, relabelings=39, quantities=list(events.values()))
         rejected += result.pvalue <= ALPHA
-    print(rejected / tables)
-    assert rejected <= binom.ppf(0.999, tables, ALPHA)
+    print(rejected / TABLES)
+    assert within_bounds(rejected)
 
 
 def test_a_wrong_width_is_found_in_ranks_alone():
