@@ -13,6 +13,7 @@ from pages.ui.services import services
 from tests.conftest import ROOT, nothing_worked_out
 from validation_core.cli import main
 from validation_core.diagnosis.reliability import discrete_parameters, reliability_study
+from validation_core.diagnosis.reliability_over_x import regions_of
 from validation_core.statistics import binomial_bounds
 from validation_core.statistics.reliability import (
     brier_split,
@@ -53,11 +54,25 @@ def null_pvalues(kind: str, tables: int) -> Array:
             p, classes, _ = pooled_shares(one[:, 0], one[:, 1:])
         else:
             p, classes = drawn(seed, c=int(kind[0]), digits=1 if "ties" in kind else None)
-        out.append(reliability_checks(p, classes, np.random.default_rng(seed), 99).pvalue)
+        rng = np.random.default_rng(seed)
+        over = regions_of(data(p, kind, rng), p, rng) if "x" in kind else None
+        out.append(reliability_checks(p, classes, rng, 99, over and over.sums).pvalue)
     return np.array(out)
 
 
-KINDS = ("2 classes", "3 classes", "4 classes, ties", "discrete")
+def data(p: Array, kind: str, rng: np.random.Generator) -> Array:
+    """x (n, 3) that follows the probabilities: its noise, few values of it, nothing of them; of
+    two columns without the last."""
+    follows = p[:, -1] + 0.3 * rng.standard_normal(len(p))
+    return np.column_stack([follows, np.round(2 * follows), rng.standard_normal(len(p))])[
+        :, : 2 if "plane" in kind else 3
+    ]
+
+
+KINDS = (
+    "2 classes", "3 classes", "4 classes, ties", "discrete", "2 classes, x",
+    "2 classes, ties, plane of x",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -68,6 +83,68 @@ def test_the_level_is_exact(kind, tables):
         low, high = binomial_bounds(tables, alpha, 1 - 1e-4)
         assert (p <= alpha).sum() <= high
         assert (p <= alpha).sum() >= low or kind != "3 classes"
+
+
+def off_in_part(seed: int, n: int = 400) -> npt.Table:
+    """Right over all rows, but .24 too high where the age, which q ignores, is above .8."""
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([rng.standard_normal(n), rng.random(n)])
+    said = 0.3 + 0.4 * rng.random(n)
+    y = rng.random(n) < np.where(x[:, 1] > 0.8, said - 0.24, said + 0.06)
+    return npt.Table.classes(said, y, x, names=["no", "yes"], x_names=["dose", "age"])
+
+
+def test_an_error_in_part_of_x_is_found_and_its_place_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "cache"))
+    found = named = 0
+    for seed in range(20):
+        p, classes, x = vars(off_in_part(seed).upload.data).values()
+        rng = np.random.default_rng(seed)
+        over = regions_of(x, p, rng)
+        checks = reliability_checks(p, classes, rng, 199, over.sums)
+        found += checks.adjusted[checks.of.index(("over_x", 0))] <= 0.05
+        place = over.worst(p[:, 1], classes == 1)
+        named += (place.along, place.which) == ("x", 1) and place.said - place.happened > 0.1
+    assert found >= 12
+    assert named >= 15
+    table = off_in_part(3, 1000)
+    path = table.save(tmp_path / "t.npz")
+    assert npt.read(path).upload.digest == table.upload.digest
+    assert main(["diagnose", str(path), "--json", "-"]) == 0
+    numbers = json.loads(capsys.readouterr().out)
+    (row,) = numbers["events"]
+    assert numbers["verdict"] == "problem found"
+    assert numbers["pvalue_over_x"] <= 0.05
+    low = float(row["worst where"].removeprefix("age ≥ "))
+    assert 0.7 < low < 0.85
+    inside = table.upload.data.x[:, 1] >= low - 1e-3
+    p, classes = table.upload.data.p, table.upload.data.classes
+    assert abs(row["rows there"] - inside.sum()) <= 5
+    assert row["said there"] == pytest.approx(p[inside, 1].mean(), abs=0.01)
+    assert row["happened there"] == pytest.approx(classes[inside].mean(), abs=0.01)
+    said = next(text for text in numbers["sentences"] if "more in part of x" in text)
+    assert f"yes, where {row['worst where']}: said" in said
+    report = tmp_path / "r.html"
+    assert main(["diagnose", str(path), "--report", str(report)]) == 0
+    assert said in capsys.readouterr().out
+    assert "more in part of x" in report.read_text()
+
+
+def test_x_that_says_nothing_is_left_aside(tmp_path):
+    p, classes = drawn(0)
+    x = np.full((100, 2), 3.0)
+    table = npt.Table.classes(p, classes, x)
+    assert any("x never varies" in note for note in table.notes)
+    constant = npt.reliability(table, store=Store(tmp_path), progress=False)
+    assert json.loads(constant.to_json())["pvalue_over_x"] is None
+    few = npt.Table.classes(p[:8], classes[:8], np.arange(8.0))
+    said = npt.reliability(few, store=Store(tmp_path), progress=False).sentences
+    assert "No part of x has enough of the 8 rows to be looked at alone." in said
+    gaps = np.random.default_rng(0).standard_normal((100, 2))
+    gaps[:30, 0] = np.nan
+    given = {"probabilities": p, "label": classes, "x": gaps}
+    assert npt.Table.of(Upload.of(given)).n == 70
+    assert Upload.of(given, missing="mask").data.x.shape == (100, 3)
 
 
 def test_overconfidence_and_impossible_classes_are_found():
@@ -207,9 +284,8 @@ def test_the_page_shows_probabilities_and_refuses_none(tmp_path, monkeypatch):
     monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "cache"))
     services.clear()
     p, classes = drawn(1, n=300)
-    path = npt.Table.classes(sharpened(p, 2), classes, names=["a", "b", "c"]).save(
-        tmp_path / "t.npz"
-    )
+    table = npt.Table.classes(sharpened(p, 2), classes, data(p, "x", np.random.default_rng(0)))
+    path = table.save(tmp_path / "t.npz")
     with nothing_worked_out(tmp_path / "example"):
         at = AppTest.from_file(str(ROOT / "pages/diagnose/page.py"), default_timeout=60).run()
         at.file_uploader[0].upload("t.npz", path.read_bytes()).run()
@@ -221,6 +297,7 @@ def test_the_page_shows_probabilities_and_refuses_none(tmp_path, monkeypatch):
     at.run()
     assert not at.exception
     assert "Problem found" in [one.value for one in at.subheader]
+    assert any("part of x" in one.value for one in at.markdown)
     services.clear()
 
 

@@ -265,6 +265,21 @@ def test_draws_far_from_the_truths_are_warned_of():
     only(arrays, "Not one draw of q lies within the range", theta_q=np.exp(arrays["theta_q"]) + 40)
 
 
+def test_draws_moved_to_the_ends_of_a_range_are_warned_of():
+    arrays = exact()
+    clipped = np.clip(arrays["theta_q"], [-1.5, -9], [1.5, 9])
+    said = only(arrays, "draws of theta_1 are exactly -1.5 or 1.5", theta_q=clipped)
+    assert f"{(abs(clipped[..., 0]) == 1.5).mean():.1%} of" in said
+    both = arrays | {"theta": np.clip(arrays["theta"], -1.5, 1.5)}
+    both = warnings_of(both, theta_q=np.clip(both["theta_q"], -1.5, 1.5))
+    assert not any("moved to its ends" in one for one in both)
+    one = exact(d=1)
+    only(one, "exactly -1.5 or 1.5", theta_q=np.clip(one["theta_q"], -1.5, 1.5))
+    for seed in range(10):
+        rounded = np.round(2 * exact(seed=seed)["theta_q"]) / 2
+        assert not any("moved to its ends" in one for one in warnings_of(arrays, theta_q=rounded))
+
+
 def test_heavy_tails_are_not_called_far():
     rng = np.random.default_rng(0)
     theta, q = rng.standard_cauchy((N, 1)), rng.standard_cauchy((N, K, 1))

@@ -69,6 +69,33 @@ def test_relabelling_keeps_the_level(gaps):
     assert within_bounds(rejected)
 
 
+def right_classes(rng, few):
+    """A class and a number of one law given x, named as discrete; the class of 2 or of 4."""
+    x = rng.normal(size=(N, 2))
+    number = rng.poisson(np.exp(0.5 * x[:, 1:]), (N, K + 1))
+    chances = rng.random((N, K + 1))
+    if few:
+        slots = (chances < 1 / (1 + np.exp(-2 * x[:, :1]))) + 0.0
+    else:
+        slots = np.minimum((4 * chances ** np.exp(x[:, :1])).astype(int), 3)
+    both = np.stack([slots, np.minimum(number, 9)], axis=-1) * 1.0
+    arrays = {"theta": both[:, 0], "x": x, "theta_q": both[:, 1:]}
+    return Upload.of(arrays | {"theta_names": np.array(["model", "count"])}, discrete=["model"])
+
+
+@pytest.mark.slow
+def test_named_classes_keep_the_level():
+    rejected = 0
+    for i in range(TABLES):
+        upload = right_classes(np.random.default_rng((i, 7)), few=bool(i % 2))
+        events = upload.own_quantities
+        assert "model = 1" in events
+        result = relabelled(upload.data, i, relabelings=39, quantities=list(events.values()))
+        rejected += result.pvalue <= ALPHA
+    print(rejected / TABLES)
+    assert within_bounds(rejected)
+
+
 def test_a_wrong_width_is_found_in_ranks_alone():
     rng = stream(0, "tests", "ranks")
     wide = TruthRanks(

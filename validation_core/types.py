@@ -70,10 +70,14 @@ class TwoSamples:
 
 @dataclass(frozen=True, eq=False)
 class ClassProbabilities:
-    """Probabilities (N, C) that q states of C classes at each x, and the true class (N,)."""
+    """Probabilities (N, C) that q states of C classes at each x (N, M), and the true class (N,).
+
+    M is 0 where x is not given.
+    """
 
     p: Array
     classes: NDArray[np.int64]
+    x: Array
 
 
 @dataclass(frozen=True, eq=False)

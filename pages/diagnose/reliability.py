@@ -18,8 +18,9 @@ _HOW = (
 )
 _METHODS = (
     "Curves and the split of the Brier score by isotonic regression (Dimitriadis, Gneiting, "
-    "Jordan 2021); of every class the mean, the slope and the largest cumulative difference, and "
-    "the log score of all classes, stepping down."
+    "Jordan 2021); of every class the mean, the slope and the largest cumulative difference, with "
+    "x also the largest difference between a region of x and all outside it, and the log score of "
+    "all classes, stepping down."
 )
 
 
@@ -75,7 +76,7 @@ def _answer(
     if found is None:
         jobs.panel(state, follow=True)
         return None
-    return ReliabilityResult(found, upload.names, alpha, upload.digest)
+    return ReliabilityResult(found, upload.names, alpha, upload.digest, upload.x_names)
 
 
 def _draw(result: ReliabilityResult, key: str, code: str, *, heading: bool = False) -> None:

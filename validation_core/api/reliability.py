@@ -12,7 +12,9 @@ from validation_core.api.result import Result
 from validation_core.api.table import Table, as_table
 from validation_core.api.work import Watch, progress_watch, run_in_turn
 from validation_core.diagnosis import tasks
+from validation_core.diagnosis.questions.over_x.region_words import region_text
 from validation_core.diagnosis.reliability import (
+    EventReliability,
     Reliability,
     class_names,
     clearest_first,
@@ -45,6 +47,8 @@ class ReliabilityResult(Result):
     """Names of the classes."""
     alpha: float
     digest: str
+    x_names: tuple[str, ...] = ()
+    """Names of the columns of x."""
 
     @property
     def title(self) -> str:
@@ -62,7 +66,7 @@ class ReliabilityResult(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        return reliability_sentences(self.found, self.names, self.alpha)
+        return reliability_sentences(self.found, self.names, self.alpha, self.x_names)
 
     def figures(self) -> tuple[Drawn, ...]:
         from validation_core.panels.reliability import reliability_pictures
@@ -70,7 +74,8 @@ class ReliabilityResult(Result):
         return reliability_pictures(self.found, self.names)
 
     def rows(self) -> list[dict[str, str | float]]:
-        """Each class, and the most probable one: said against happened, tests, Brier score."""
+        """Each class, and the most probable one: said against happened, tests, Brier score; with
+        x, where over it this is off most."""
         classes = class_names(self.found, self.names)
         return [
             {
@@ -85,9 +90,27 @@ class ReliabilityResult(Result):
                 "by chance": round(one.by_chance, 5),
                 "resolution": round(one.brier.resolution, 5),
                 "uncertainty": round(one.brier.uncertainty, 5),
+                **self._over_x(one),
             }
             for one in clearest_first(self.found.events)
         ]
+
+    def _over_x(self, one: EventReliability) -> dict[str, str | float]:
+        """The cells of a row that are about x; none where it was not looked at."""
+        if one.p_over_x is None:
+            return {}
+        place = one.place
+        if place is None:
+            return {"p over x": one.p_over_x}
+        return {
+            "p over x": one.p_over_x,
+            "worst where": region_text(place, (), self.x_names),
+            "rows there": place.rows,
+            "said there": round(place.said, 4),
+            "happened there": round(place.happened, 4),
+            "said elsewhere": round(place.said_elsewhere, 4),
+            "happened elsewhere": round(place.happened_elsewhere, 4),
+        }
 
     def to_json(self) -> str:
         from validation_core.report.numbers import dumps
@@ -112,6 +135,7 @@ class ReliabilityResult(Result):
                 "alpha": self.alpha,
                 "pvalue": self.pvalue,
                 "pvalue_surprise": self.found.p_surprise,
+                "pvalue_over_x": self.found.p_over_x,
                 "n": self.found.n,
                 "classes": classes,
                 "events": list(self.rows()),
@@ -137,8 +161,9 @@ def reliability(
     probabilities themselves, and no other law is assumed.
 
     Args:
-        table: probabilities (N, C) with the true classes label (N,); or theta, x, theta_q, where
-            a parameter takes few whole numbers; or a file that holds them.
+        table: probabilities (N, C) with the true classes label (N,), and perhaps x, over which
+            they are tested too; or theta, x, theta_q, where a parameter takes few whole numbers;
+            or a file that holds them.
         parameter: name of the discrete parameter; needed where there are several.
         alpha: level of the whole answer.
         seed: of the drawn classes.
@@ -160,4 +185,4 @@ def reliability(
         run_in_turn([study], store, watch)
     found = study.load(store)
     assert found is not None, "it has run"
-    return ReliabilityResult(found, upload.names, alpha, upload.digest)
+    return ReliabilityResult(found, upload.names, alpha, upload.digest, upload.x_names)

@@ -183,7 +183,13 @@ class Table:
 
     @classmethod
     def classes(
-        cls, probabilities: ArrayLike, label: ArrayLike, *, names: Sequence[str] = ()
+        cls,
+        probabilities: ArrayLike,
+        label: ArrayLike,
+        x: ArrayLike | None = None,
+        *,
+        names: Sequence[str] = (),
+        x_names: Sequence[str] = (),
     ) -> Table:
         """Make a table of probabilities of classes, such as models, for `reliability`.
 
@@ -191,12 +197,20 @@ class Table:
             probabilities: q's probability of each class at each x (N, C), or (N,) of the second
                 of two.
             label: the true class (N,), numbered from 0 or 1, or one-hot (N, C).
+            x: the data (N, M) that they were stated for, over which they are tested too.
             names: labels of the C classes.
+            x_names: labels of the M columns of x.
 
         Raises:
             ValueError: for numbers that are no probabilities or classes.
         """
-        given = {"probabilities": probabilities, "label": label, "class_names": names or None}
+        given = {
+            "probabilities": probabilities,
+            "label": label,
+            "x": x,
+            "class_names": names or None,
+            "x_names": x_names or None,
+        }
         return cls.of(read_in_memory(given))
 
     @property
@@ -268,7 +282,8 @@ class Table:
     def __repr__(self) -> str:
         d, m = self.upload.dims
         if isinstance(self.upload, ProbabilitiesUpload):
-            return f"Table({self.n} rows, probabilities of {d} classes)"
+            over = f", {m} data" if m else ""
+            return f"Table({self.n} rows, probabilities of {d} classes{over})"
         if isinstance(self.upload, SamplesUpload):
             return f"Table(two samples, {self.n} points in the smaller one, {d} quantities)"
         if isinstance(self.upload, RanksUpload):

@@ -2,7 +2,8 @@
 
 A table of probabilities p(class | x) with the true classes is tested as it is. Of a parameter with
 few values q's draws state shares; there the test is exact since the true value is any of a row's
-slots if q is right (`statistics.reliability.pooled_shares`).
+slots if q is right (`statistics.reliability.pooled_shares`). Where a table of probabilities has x,
+its regions are looked at in the same test (`diagnosis.reliability_over_x`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,12 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
+from validation_core.diagnosis.reliability_over_x import (
+    EventPlace,
+    XRegions,
+    place_sentence,
+    regions_of,
+)
 from validation_core.diagnosis.tasks import load_upload
 from validation_core.relabelling.claims import parameter_name
 from validation_core.rng import stream
@@ -70,9 +77,14 @@ class EventReliability(NamedTuple):
     """(B, 4) rows in groups by stated probability: its mean, the share that happened, the number
     of rows, and the largest stated one."""
 
+    p_over_x: float | None = None
+    """that it is off alike at every x; None where x is not known, or does not vary."""
+    place: EventPlace | None = None
+    """Where over x it is off most; None where no region has rows enough."""
+
     @property
     def pvalue(self) -> float:
-        """The smallest adjusted p of its checks."""
+        """The smallest adjusted p of its checks over all rows."""
         return min(self.p_share, self.p_confidence, self.p_curve)
 
 
@@ -89,6 +101,13 @@ class Reliability:
     events: tuple[EventReliability, ...]
     values: tuple[float, ...] = ()
     """Values of a discrete parameter; none of classes."""
+    x_rows: int = 0
+    """Rows that were looked at over x; 0 where x is not known, or does not vary."""
+
+    @property
+    def p_over_x(self) -> float | None:
+        """Adjusted p that nothing is off more at some x than at others; None without x."""
+        return min((one.p_over_x for one in self.events if one.p_over_x is not None), default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +127,10 @@ class ReliabilityStudy(Study[Reliability], spec="reliability"):
     def compute(self, store: Store, report: Report) -> Reliability:
         upload, rng = load_upload(store, self.digest), stream(self.seed, "reliability")
         p, classes, values = _stated(upload, self.parameter)
-        checks = reliability_checks(p, classes, rng, TABLES)
+        regions = _regions(upload, self.seed)
+        checks = reliability_checks(
+            p, classes, rng, TABLES, None if regions is None else regions.sums
+        )
         report(0.5, {})
         by_check = dict(zip(checks.of, range(len(checks.of)), strict=True))
         events = events_of(p)
@@ -132,6 +154,8 @@ class ReliabilityStudy(Study[Reliability], spec="reliability"):
                     curve.by_chance,
                     np.stack([curve.happens, curve.low, curve.high]),
                     _groups(stated, true),
+                    float(checks.adjusted[by_check["over_x", at]]) if regions else None,
+                    regions.worst(stated, true) if regions else None,
                 )
             )
         return Reliability(
@@ -141,6 +165,7 @@ class ReliabilityStudy(Study[Reliability], spec="reliability"):
             float(checks.adjusted[-1]),
             tuple(found),
             tuple(float(value) for value in values),
+            len(regions.rows) if regions else 0,
         )
 
 
@@ -163,6 +188,16 @@ def _stated(upload: Upload, parameter: int | None) -> tuple[Array, Labels, Array
     assert parameter is not None
     data = upload.data
     return pooled_shares(data.theta[:, parameter], data.q[..., parameter])
+
+
+def _regions(upload: Upload, seed: int) -> XRegions | None:
+    """Regions of x of a table of probabilities; None without x.
+
+    Those of a discrete parameter are part of the table's own verdict.
+    """
+    if not isinstance(upload, ProbabilitiesUpload):
+        return None
+    return regions_of(upload.data.x, upload.data.p, stream(seed, "reliability", "over x"))
 
 
 def discrete_parameters(upload: Upload) -> tuple[int, ...]:
@@ -231,10 +266,16 @@ def clearest_first(events: Sequence[EventReliability]) -> list[EventReliability]
     return sorted(events, key=lambda one: (one.pvalue, -max(abs(one.share), abs(one.confidence))))
 
 
+def worst_over_x(found: Reliability) -> EventReliability | None:
+    """The event that is off most clearly in part of x; None where no part has rows enough."""
+    off = [(one.p_over_x, -one.place.z, i) for i, one in enumerate(found.events) if one.place]
+    return found.events[min(off)[-1]] if off else None
+
+
 def reliability_sentences(
-    found: Reliability, names: Sequence[str], alpha: float
+    found: Reliability, names: Sequence[str], alpha: float, x_names: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """How sure the verdict is, what is off most clearly, and the Brier score of it."""
+    """How sure the verdict is, what is off most clearly, where over x, and the Brier score."""
     classes = class_names(found, names)
     wrong = found.pvalue <= alpha
     worst = clearest_first(found.events)[0]
@@ -246,10 +287,14 @@ def reliability_sentences(
         f"true ones do (p {equals(found.pvalue)}, {found.n:,} rows)."
     )
     said = [first]
-    if wrong:
+    if not wrong:
+        said.append(_missed(found))
+    elif min(worst.pvalue, found.p_surprise) <= alpha:
         said.append(_off(found, worst, event_name(worst, classes), alpha))
     else:
-        said.append(_missed(found))
+        worst = worst_over_x(found) or worst
+    if found.p_over_x is not None:
+        said.append(_over_x(found, classes, alpha, x_names))
     split = worst.brier
     name = event_name(worst, classes)
     said.append(
@@ -280,6 +325,25 @@ def _off(found: Reliability, one: EventReliability, name: str, alpha: float) -> 
     return (
         "Single classes are not told to be off; true classes are stated with other probabilities "
         "than they should be."
+    )
+
+
+def _over_x(
+    found: Reliability, classes: Sequence[str], alpha: float, x_names: Sequence[str]
+) -> str:
+    """Whether, and where over x, an event is off more than elsewhere."""
+    p, worst = found.p_over_x, worst_over_x(found)
+    assert p is not None, "x was looked at"
+    if worst is None or worst.place is None:
+        return f"No part of x has enough of the {found.x_rows:,} rows to be looked at alone."
+    if p <= alpha:
+        return (
+            f"They are off more in part of x than elsewhere (p {equals(p)}): "
+            f"{place_sentence(event_name(worst, classes), worst.place, x_names)}"
+        )
+    return (
+        f"No part of x stands out: parts differ as much by chance alone (p {equals(p)}, "
+        f"{found.x_rows:,} rows)."
     )
 
 

@@ -359,7 +359,7 @@ def _spacing(name: str, numbers: Array) -> str:
     if usual > tied + _TIED:
         return (
             f"{name}: {usual:.1%} of q's draws equal another draw at their x, {tied:.1%} of true "
-            "values do: q's draws are rounded or repeated."
+            "values do: q's draws are rounded, repeated or clipped."
         )
     if tied > usual + _TIED:
         return (

@@ -5,6 +5,16 @@ then independent and of known law, so that classes can be drawn again and again:
 the observed ones ranks evenly among those of drawn ones, whatever the statistic, and the largest
 of several does. p = (1 + number of drawn tables at least as extreme) / (B + 1) is exact.
 
+So it is over x too, where x is known: given all x and P, classes are drawn alike. Over regions V
+of x the check of an event is the largest |z_V| of what it happened more often than stated inside
+than outside,
+
+    z_V = (S_V - v_V / v S) / sqrt(v_V (1 - v_V / v)),   S_V = sum over V of (event - p),
+
+v_V the sum of p (1 - p): an error that is the same everywhere cancels. It is one more check beside
+those of all rows, drawn with them and stepping down with them, so that the verdict, which rejects
+where any adjusted p is at most alpha, keeps its level with no further correction.
+
 References:
     Stable reliability diagrams for probabilistic classifiers, Dimitriadis, Gneiting, Jordan
     (2021), PNAS 118(8): the curve by isotonic regression, and the split of the Brier score.
@@ -14,7 +24,7 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -26,11 +36,15 @@ from validation_core.statistics.permutation import step_down
 from validation_core.types import Array
 
 Labels = NDArray[np.int64]
-Check = Literal["share", "confidence", "curve", "surprise"]
-"""Mean of an event's probability; its slope; the largest cumulative difference; the log score."""
+Check = Literal["share", "confidence", "curve", "over_x", "surprise"]
+"""Mean of an event's probability; its slope; the largest cumulative difference; the largest
+contrast of a region of x; the log score."""
+RegionSums = Callable[[Array], Array]
+"""Sums (B, V) of values (B, N) over regions of x, of which the last is all of it."""
 _NUMBERS = 4_000_000  # of drawn classes at a time
 _LEAST = 1e-9  # probabilities are kept from 0 and 1 by so much under logarithms
 _TINY = 1e-9
+_ROOM = 2.0  # v_V (1 - v_V / v) that a region has at least: some 10 rows inside and outside
 _TAIL = 0.95  # quantile of each check that they are measured in
 
 
@@ -62,7 +76,7 @@ class ReliabilityChecks(NamedTuple):
     """(F,) each check, and its event; -1 for the log score, which is of all classes."""
     z: Array
     """(F,) signed: above 0 where the event happened more often than stated; where confidence is
-    too low; where the classes surprise more than they should; 0 for a curve."""
+    too low; where the classes surprise more than they should; above 0 for a curve and over x."""
     adjusted: Array
     """(F,) p, stepping down: that any is at most a has chance at most a if all are right."""
 
@@ -73,7 +87,11 @@ class ReliabilityChecks(NamedTuple):
 
 
 def reliability_checks(
-    p: Array, classes: Labels, rng: np.random.Generator, tables: int = 999
+    p: Array,
+    classes: Labels,
+    rng: np.random.Generator,
+    tables: int = 999,
+    regions: RegionSums | None = None,
 ) -> ReliabilityChecks:
     """Test whether classes (N,) were drawn from the probabilities (N, C).
 
@@ -82,8 +100,10 @@ def reliability_checks(
         classes: 0 to C - 1.
         rng: draws classes.
         tables: number of tables of classes that are drawn.
+        regions: sums over regions of x, that the choice of classes has no part in; None where x
+            is not looked along.
     """
-    measured = _Checks(p)
+    measured = _Checks(p, regions)
     observed = measured.signed(classes[None])
     values = np.concatenate([
         np.abs(observed),
@@ -97,7 +117,7 @@ def reliability_checks(
 class _Checks:
     """All checks of one table of probabilities, for any classes."""
 
-    def __init__(self, p: Array) -> None:
+    def __init__(self, p: Array, regions: RegionSums | None) -> None:
         self._log_p = np.log(np.maximum(p, _LEAST))
         self._most_probable = np.asarray(p.argmax(axis=1), np.int64)
         self._events = events_of(p)
@@ -107,7 +127,13 @@ class _Checks:
         self._spread = max(
             np.sqrt(((p * np.square(self._log_p)).sum(axis=1) - np.square(mean)).sum()), _TINY
         )
-        checks: tuple[Check, ...] = ("share", "confidence", "curve")
+        self._contrasts = (
+            None
+            if regions is None
+            else [RegionContrasts(one, regions) for one in self._events.p.T]
+        )
+        over_x: tuple[Check, ...] = () if regions is None else ("over_x",)
+        checks: tuple[Check, ...] = ("share", "confidence", "curve", *over_x)
         self.of: tuple[tuple[Check, int], ...] = (
             *((check, event) for event in range(len(self._events.of)) for check in checks),
             ("surprise", -1),
@@ -117,7 +143,9 @@ class _Checks:
         """Standardised checks (B, F) of classes (B, N)."""
         out = []
         hits = self._events.happened(classes, self._most_probable)
-        for p, order, hit in zip(self._events.p.T, self._orders, hits, strict=True):
+        for at, (p, order, hit) in enumerate(
+            zip(self._events.p.T, self._orders, hits, strict=True)
+        ):
             off = hit - p
             variance = p * (1 - p)
             sd = max(float(np.sqrt(variance.sum())), _TINY)
@@ -128,10 +156,29 @@ class _Checks:
             last = np.append(np.flatnonzero(np.diff(p[order]) > 0), len(p) - 1)
             out += [off.sum(axis=1) / sd, off @ slope / slope_sd]
             out.append(np.abs(sums[:, last]).max(axis=1) / sd)
+            if self._contrasts is not None:
+                out.append(np.abs(self._contrasts[at].of(off)).max(axis=1))
         rows = np.arange(len(self._log_p))
         seen = -self._log_p[rows, classes].sum(axis=1)
         out.append((seen - self._surprise) / self._spread)
         return np.stack(out, axis=1)
+
+
+class RegionContrasts:
+    """What an event happens more often than stated inside each region of x than outside."""
+
+    def __init__(self, p: Array, regions: RegionSums) -> None:
+        variance = regions((p * (1 - p))[None])[0]
+        self._sums = regions
+        self._share = variance / max(float(variance[-1]), _TINY)
+        room = variance * (1 - self._share)
+        self._scale = np.where(room >= _ROOM, 1 / np.sqrt(np.maximum(room, _ROOM)), 0.0)
+
+    def of(self, off: Array) -> Array:
+        """z (B, V) of how much more the event happened than stated, off (B, N); 0 for a region
+        with too few rows inside or outside."""
+        sums = self._sums(off)
+        return np.asarray((sums - self._share * sums[:, -1:]) * self._scale)
 
 
 def _drawn_in_pieces(p: Array, tables: int, rng: np.random.Generator) -> Iterator[Labels]:

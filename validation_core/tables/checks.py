@@ -23,6 +23,7 @@ FEW_DRAWS = 10
 """Draws at each x below which rank tests are weak."""
 _BLOCK = 2**20  # numbers looked at together
 _SHARE = 0.01  # of rows or draws: fewer are left for the tests to find
+_PILE = 10  # rows, and true values missed, at the ends of the draws
 _ROWS = 200  # looked at for numbers that are not whole
 _SURE = 6.0  # standard errors of a correlation that is there
 _MANY = 1000  # parameters, or columns of x
@@ -205,11 +206,14 @@ def _content_warnings(
     yield from _whole(data, summary, whole, names)
     if mended:
         yield from _beyond(data, summary, names)
+    piled = _piled_at_ends(data, summary, whole)
+    if mended:
+        yield from _clipped(summary, piled, names)
     mixed = list(_order_of_rows(data, summary, moving)) if mended else []
     yield from mixed
     if data.q.shape[1] > 1 and not summary.alike and mended and not mixed:
         yield from mixed_order_warning(data.x, summary.halves, moving)
-    yield from repeats.dependent_draw_warnings(data, fine)
+    yield from repeats.dependent_draw_warnings(data, np.setdiff1d(fine, list(piled)))
 
 
 def _still(low: Array, high: Array, name: str, columns: Sequence[str]) -> Iterator[str]:
@@ -392,8 +396,59 @@ def _beyond(data: PosteriorTable, seen: _Summary, names: Sequence[str]) -> Itera
 
 def _outside(draws: Array, low: float, high: float) -> float:
     """The share of draws (N, K) outside of an interval, from a thousand rows at most."""
-    some = draws[:: max(1, len(draws) // 1000)]
+    some = _some(draws)
     return float(((some < low) | (some > high)).mean())
+
+
+def _some(draws: Array) -> Array:
+    """The draws (n, K) of a thousand rows at most."""
+    return draws[:: max(1, len(draws) // 1000)]
+
+
+def _piled_at_ends(
+    data: PosteriorTable, seen: _Summary, whole: NDArray[np.intp]
+) -> dict[int, float]:
+    """The share of draws at the ends of all draws, by parameter, where true values lie there more
+    rarely.
+
+    Args:
+        data: the table.
+        seen: of its draws.
+        whole: parameters whose true values are whole numbers: many of these are equal.
+    """
+    low, high = seen.low.min(axis=0), seen.high.max(axis=0)
+    rows = ((seen.low == low) | (seen.high == high)).sum(axis=0)
+    piled = (rows > max(_SHARE * len(data), _PILE)) & (low < high)
+    piled[whole] = False
+    shares = {}
+    for j in np.flatnonzero(piled)[:_CHECKED]:
+        share = _share_at_ends(_some(data.q[..., j]))
+        ends = ((data.theta[:, j] == low[j]) | (data.theta[:, j] == high[j])).sum()
+        if share > _SHARE and share * len(data) >= max(_PILE, 5 * ends):
+            shares[int(j)] = share
+    return shares
+
+
+def _clipped(seen: _Summary, shares: Mapping[int, float], names: Sequence[str]) -> Iterator[str]:
+    """A warning of parameters with shares of draws at the ends of all draws."""
+    if shares:
+        low, high = seen.low.min(axis=0), seen.high.max(axis=0)
+        worst = max(shares, key=shares.__getitem__)
+        more = f", likewise in {_shown([j for j in shares if j != worst], names)}"
+        yield (
+            f"{shares[worst]:.1%} of q's draws of {names[worst]} are exactly {low[worst]:.4g} or "
+            f"{high[worst]:.4g}, the ends of all draws, where hardly any true value lies"
+            f"{more * (len(shares) > 1)}: draws beyond a range seem to have been moved to its "
+            f"ends. Leave these out and draw others, or test q without the range."
+        )
+
+
+def _share_at_ends(draws: Array) -> float:
+    """The share of draws (n, K) that are the least or the greatest of them; 0 where as many
+    others repeat, as in rounded ones."""
+    counts = np.unique(draws, return_counts=True)[1]
+    ends = counts[[0, -1]].sum()
+    return float(ends / draws.size) if 2 * ends > counts[counts > 1].sum() else 0.0
 
 
 def _order_of_rows(

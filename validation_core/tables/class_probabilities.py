@@ -10,31 +10,43 @@ from numpy.typing import NDArray
 
 from validation_core.tables.roles import shape_text
 from validation_core.tables.shapes import real_numbers
+from validation_core.tables.x_columns import GAPS, Missing, read_x
 from validation_core.types import Array
 
 OF_CLASSES = ("probabilities", "label", "class_names")
-"""Arrays of a table of probabilities."""
+"""Arrays of a table of probabilities that no other table has."""
+OF_X = ("x", "x_summary", "x_names", "x_shape")
+"""Arrays that say at which x they were stated."""
 MOST = 100
 """Classes of one table, at most."""
 _FEWEST = 5  # rows
 _OFF = 1e-2  # by which the probabilities of a row may miss 1: saved with two digits
 _EXACT = 1e-6
 _ROUNDING = 1e-14
+_SQUARED = (1e-150, 1e150)  # numbers whose squares a double holds
 
 
 class _Read(NamedTuple):
-    """Probabilities (N, C) that sum to 1, classes (N,) from 0, and what was changed."""
+    """Probabilities (N, C) that sum to 1, classes (N,) from 0, x (N, M), and what was changed."""
 
     p: Array
     classes: NDArray[np.int64]
+    x: Array
+    x_names: NDArray[np.generic] | None
     dropped: dict[str, int]
     notes: tuple[str, ...]
 
 
-def read_probabilities(arrays: Mapping[str, NDArray[np.generic]]) -> _Read:
+def read_probabilities(
+    arrays: Mapping[str, NDArray[np.generic]], missing: Missing | None = None
+) -> _Read:
     """Read the probabilities (N, C), or (N,) of the second of two classes, and the true classes.
 
     Classes are numbered from 0 or from 1, or one-hot (N, C).
+
+    Args:
+        arrays: the file's arrays by role.
+        missing: what NaN in x means.
 
     Raises:
         ValueError: for shapes that do not pair, or numbers that are no probabilities or classes.
@@ -66,14 +78,32 @@ def read_probabilities(arrays: Mapping[str, NDArray[np.generic]]) -> _Read:
             f"shape {shape_text(label.shape)}. Save it as (N,), numbered from 0."
         )
     label = label.reshape(n)
-    keep = np.isfinite(p).all(axis=1) & np.isfinite(label)
-    dropped = {"NaN or infinite values": int((~keep).sum())} if not keep.all() else {}
-    p, label = p[keep], label[keep]
+    columns = read_x(arrays, n, missing)
+    stated = np.isfinite(p).all(axis=1) & np.isfinite(label)
+    keep = stated & np.isfinite(columns.x).all(axis=1)
+    lost = {"NaN or infinite values": ~stated, GAPS: stated & ~keep}
+    dropped = {reason: int(rows.sum()) for reason, rows in lost.items() if rows.any()}
+    p, label, x = p[keep], label[keep], columns.x[keep]
     if len(p) < _FEWEST:
-        raise ValueError(f"At least {_FEWEST} rows must be finite; got {len(p)}. Save more rows.")
+        why = f" ({', '.join(dropped)})" if dropped else ""
+        raise ValueError(
+            f"At least {_FEWEST} rows must be finite; got {len(p)}{why}. Save more rows."
+        )
     classes, told = _numbered(label, c)
+    if x.shape[1] and not can_be_looked_over(x):
+        told += (
+            "x never varies, or its squares leave the range of a float: the probabilities are not "
+            "tested over it.",
+        )
     normalised = _summing_to_one(p, notes)
-    return _Read(normalised, classes, dropped, (*notes, *told))
+    return _Read(normalised, classes, x, columns.names, dropped, (*notes, *told, *columns.notes))
+
+
+def can_be_looked_over(x: Array) -> bool:
+    """Whether regions of x (N, M) can be told apart: it varies, and its numbers can be squared."""
+    if not x.shape[1] or not float(np.abs(x).max()) < _SQUARED[1]:
+        return False
+    return float(np.ptp(x, axis=0).max()) > _SQUARED[0]
 
 
 def _summing_to_one(p: Array, notes: list[str]) -> Array:

@@ -31,7 +31,7 @@ from validation_core.tables import (
     source,
     weights,
 )
-from validation_core.tables.class_probabilities import OF_CLASSES, read_probabilities
+from validation_core.tables.class_probabilities import OF_CLASSES, OF_X, read_probabilities
 from validation_core.tables.corrections import Correction
 from validation_core.tables.densities import (
     nonfinite_density_warnings,
@@ -360,7 +360,7 @@ class ProbabilitiesUpload(Upload):
 
     @property
     def dims(self) -> tuple[int, int]:
-        return self.data.p.shape[1], 0
+        return self.data.p.shape[1], self.data.x.shape[1]
 
     @property
     def held(self) -> str:
@@ -368,7 +368,8 @@ class ProbabilitiesUpload(Upload):
 
     def arrays(self) -> dict[str, Array]:
         classes = np.asarray(self.data.classes, np.float64)
-        return {"probabilities": self.data.p, "label": classes}
+        x = {"x": self.data.x} if self.data.x.shape[1] else {}
+        return {"probabilities": self.data.p, "label": classes, **x}
 
 
 LAYOUTS = (
@@ -457,7 +458,7 @@ def assemble_upload(
     if draws:
         return _table(arrays, notes, options, declared)
     if "probabilities" in arrays and "label" in arrays:
-        return _probabilities(arrays, notes)
+        return _probabilities(arrays, notes, options.missing)
     if "p" in arrays and "q" in arrays:
         return _samples(arrays, notes, declared)
     return _ranks(arrays, notes, options.max_rank)
@@ -754,22 +755,28 @@ def _samples(
     return _labelled(whole, arrays, whole.data)
 
 
-def _probabilities(arrays: Mapping[str, NDArray[np.generic]], notes: tuple[str, ...]) -> Upload:
+def _probabilities(
+    arrays: Mapping[str, NDArray[np.generic]], notes: tuple[str, ...], missing: Missing | None
+) -> Upload:
     """The probabilities of classes that these arrays make."""
-    read = read_probabilities(arrays)
+    read = read_probabilities(arrays, missing)
     names, warning = roles.column_labels(arrays.get("class_names"), "class", read.p.shape[1])
+    m = read.x.shape[1]
+    x_names, told_x = roles.column_labels(read.x_names, "x", m) if m else ((), None)
+    numbers = {"0": read.p, "1": read.classes} | ({"x": read.x} if m else {})
     return ProbabilitiesUpload(
-        data=ClassProbabilities(read.p, read.classes),
+        data=ClassProbabilities(read.p, read.classes, read.x),
         names=names,
-        digest=keys.digest(**{"0": read.p, "1": read.classes}),
+        x_names=x_names,
+        digest=keys.digest(**numbers),
         dropped=read.dropped,
-        warnings=(warning,) if warning else (),
+        warnings=(*filter(None, (warning, told_x)),),
         notes=(
             *notes,
             *read.notes,
             *roles.unread_notes(
-                [name for name in arrays if name not in OF_CLASSES],
-                "since probabilities are compared with the true class alone",
+                [name for name in arrays if name not in (*OF_CLASSES, *OF_X)],
+                "since probabilities are compared with the true class, over x",
             ),
         ),
     )

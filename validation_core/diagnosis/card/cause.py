@@ -22,14 +22,14 @@ _OPEN = ("unclear", "none")
 """Of a cause that is not named."""
 _CAUSE_OF_MAGNITUDE: Mapping[Family, str] = {
     "outliers": "Some true values lie far outside q; why cannot be told from the table.",
-    "spacing": "The draws or the true values are rounded or repeated.",
+    "spacing": "The draws or the true values are rounded, repeated or clipped.",
     "support": "q has draws where no true value lies; why cannot be told from the table.",
 }
 _OF_MAGNITUDE: Mapping[Family, str] = {
     "outliers": "Look at the rows of these true values: a failed simulation, another unit, or a "
     "prior wider than the one q was trained on?",
-    "spacing": "Find where draws are rounded or repeated: a saved precision, an integer type, a "
-    "sampler that stands still.",
+    "spacing": "Find where draws are rounded, repeated or clipped: a saved precision, an integer "
+    "type, the ends of a range, a sampler that stands still.",
     "support": "Check that q's draws are transformed back into the prior's range, and that q was "
     "trained on this prior.",
 }

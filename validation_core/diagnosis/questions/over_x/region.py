@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,22 @@ class Disc:
 Region = Stretch | Disc
 
 
+class Located(Protocol):
+    """What lies in a region of x."""
+
+    @property
+    def along(self) -> str:
+        """x: a column; component: a principal component; mean: q's mean; plane: two columns."""
+
+    @property
+    def which(self) -> int:
+        """The column, component or parameter; -1 for the plane."""
+
+    @property
+    def region(self) -> Region:
+        """From where to where."""
+
+
 def worst_region(
     over: ScanWindows, feature: NDArray[np.float32], coordinate: int, choose: NDArray[np.bool_]
 ) -> tuple[Region, NDArray[np.bool_]]:
@@ -58,20 +75,34 @@ def worst_region(
     sd = float(few.std())
     off = ((few - few.mean()) / (sd if sd > 0 else np.inf)).astype(np.float32)
     strength = window_z(off[None], part)
+    along = strength[0][0, coordinate] if coordinate < len(over.edges) else strength[1][0, 0]
+    return farther_region(over, coordinate, int(np.abs(along).argmax()), feature, choose)
+
+
+def farther_region(
+    over: ScanWindows, coordinate: int, window: int, feature: Array, choose: NDArray[np.bool_]
+) -> tuple[Region, NDArray[np.bool_]]:
+    """A window or all outside it, whichever has the mean farther from 0; and its rows (n,).
+
+    Args:
+        over: the windows.
+        coordinate: which; one more than there are means the discs.
+        window: the stretch of the coordinate, or the disc.
+        feature: (n,).
+        choose: (n,) the rows that choose.
+    """
     if coordinate < len(over.edges):
-        best = int(np.abs(strength[0][0, coordinate]).argmax())
-        first, last = int(over.first[best]), int(over.last[best])
+        first, last = int(over.first[window]), int(over.last[window])
         low, high = over.edges[coordinate, [first, last]]
         g = over.edges.shape[1] - 1
         inside = over.blocks[:, coordinate * g + first : coordinate * g + last].sum(axis=1) > 0
         return _farther(Stretch(_finite(low), _finite(high)), inside, feature, choose)
-    best = int(np.abs(strength[1][0, 0]).argmax())
-    at = over.centres[best]
-    across = over.radii[best] * over.scale
+    at = over.centres[window]
+    across = over.radii[window] * over.scale
     disc = Disc(
         tuple(float(c) for c in at), tuple(float(c) for c in across), _ends(over, at, across)
     )
-    return _farther(disc, over.discs[:, best] > 0, feature, choose)
+    return _farther(disc, over.discs[:, window] > 0, feature, choose)
 
 
 def _ends(
@@ -89,10 +120,7 @@ def _ends(
 
 
 def _farther(
-    region: Region,
-    inside: NDArray[np.bool_],
-    feature: NDArray[np.float32],
-    choose: NDArray[np.bool_],
+    region: Region, inside: NDArray[np.bool_], feature: Array, choose: NDArray[np.bool_]
 ) -> tuple[Region, NDArray[np.bool_]]:
     """The region, or all outside it where that is farther from 0 by the rows that choose."""
     within, without = feature[inside & choose], feature[~inside & choose]

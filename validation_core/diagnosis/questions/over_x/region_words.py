@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.diagnosis.questions.over_x.region import Disc
+from validation_core.diagnosis.questions.over_x.region import Disc, Located
 from validation_core.diagnosis.questions.over_x.result import OverXPlace
 from validation_core.relabelling.claims import parameter_name, x_column_name
 from validation_core.relabelling.places import coordinates, draws_set_aside, moments
@@ -16,7 +16,7 @@ from validation_core.text import number_text
 from validation_core.types import Array, PosteriorTable
 
 
-def coordinate_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
+def coordinate_text(place: Located, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
     """Name the coordinate along which a place lies."""
     along, which = place.along, place.which
     if along == "component":
@@ -28,7 +28,7 @@ def coordinate_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[s
     return x_column_name(which, x_names)
 
 
-def region_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
+def region_text(place: Located, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
     """The stretch of x, to read."""
     what, where = coordinate_text(place, names, x_names), place.region
     if isinstance(where, Disc):
