@@ -27,9 +27,9 @@ class StreamResult(Result):
     Examples:
         >>> *_, last = npt.watch([table])
         >>> last.sentences[0]
-        'q is wrong: decided after 10 of 60 rows (p < 0.0001, valid however often one looks).'
+        'q is wrong: decided after 9 of 60 rows (p < 0.0001, valid however often one looks).'
         >>> last.decided_after, last.pvalue < 0.05
-        (10, True)
+        (9, True)
     """
 
     evidence: RankEvidence
