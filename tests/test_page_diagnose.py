@@ -404,7 +404,7 @@ def test_a_table_is_looked_at_row_by_row_and_its_line_goes_on_as_it_grows(visite
     first = drawn_evidence(page.run())
     said = texts(page).replace("\\", "")
     assert re.search(r"q is wrong: decided after \d+ of 45 rows", said)
-    assert "a level of 5% of its own, not a second vote for it" in said
+    assert "at its own level of 5%, not a second vote for it" in said
     assert "If q were correct, the line would ever reach 20 to 1 in at most 5% of streams" in said
     assert "nptlab diagnose --stream rows.jsonl" in [one.value for one in page.code]
     upload(page, **arrays)

@@ -63,9 +63,9 @@ def show(upload: Upload, label: str, alpha: float, seed: int) -> None:
             _TITLE,
             (
                 *found.sentences,
-                "This is a look of its own beside the verdict, with a level of "
-                f"{level_text(alpha)} of its own, not a second vote for it. Rows come as in the "
-                "file, whose order must not depend on their true values.",
+                "This is a look of its own beside the verdict, at its own level of "
+                f"{level_text(alpha)}, not a second vote for it. Rows come as in the file, whose "
+                "order must not depend on their true values.",
             ),
             notes=(_METHODS,),
             how=_HOW,
