@@ -1,5 +1,6 @@
 """The diagnosis page under AppTest: upload, read, refuse, ask, answer."""
 
+import base64
 import io
 import json
 import re
@@ -169,7 +170,8 @@ def test_the_first_visit_shows_a_finished_diagnosis(monkeypatch):
     assert at.title[0].value == "Is my posterior right?"
     assert title(at) == "Problem found"
     assert not any("Being worked out" in line for line in lines(at).values())
-    assert {*lines(at)} == {*(one.title for one in questions.QUESTIONS), "Each test"}
+    others = {"Row by row", "Each test"}
+    assert {*lines(at)} == others | {one.title for one in questions.QUESTIONS}
     assert not at.table
     assert not at.get("plotly_chart")
 
@@ -387,6 +389,37 @@ def test_dropped_rows_and_warnings_are_said(page):
     assert "3 rows were left out: NaN or infinite values in theta" in said
     assert "x is constant in column 1" in said
     assert "'extra' was left unread" in said
+
+
+@pytest.mark.usefixtures("_few_questions")
+def test_a_table_is_looked_at_row_by_row_and_its_line_goes_on_as_it_grows(visited):
+    """Where its rows have equal draws of their own, once the row is opened, beside the verdict."""
+    page = visited(opened=())
+    arrays = far()
+    rows_of = {name: array[:45] for name, array in arrays.items() if name != "theta_names"}
+    upload(page, **rows_of)
+    assert "Row by row" in lines(page)
+    assert "decided" not in texts(page)
+    page.session_state["row-stream"] = True
+    first = drawn_evidence(page.run())
+    said = texts(page).replace("\\", "")
+    assert re.search(r"q is wrong: decided after \d+ of 45 rows", said)
+    assert "at its own level of 5%, not a second vote for it" in said
+    assert "If q were correct, the line would ever reach 20 to 1 in at most 5% of streams" in said
+    assert "nptlab diagnose --stream rows.jsonl" in [one.value for one in page.code]
+    upload(page, **arrays)
+    assert np.allclose(drawn_evidence(page)[:46], first)
+    upload(page, **rows_of, log_w=np.zeros(45), log_w_draws=rows_of["theta_q"][..., 0] / 4)
+    assert "Row by row" not in lines(page)
+
+
+def drawn_evidence(at):
+    """Decades of evidence after each row, of the line that is drawn."""
+    assert not at.exception
+    (chart,) = at.get("plotly_chart")
+    drawn = [line["y"] for line in json.loads(chart.proto.spec)["data"]]
+    longest = max(drawn, key=lambda numbers: len(numbers["bdata"]))
+    return np.frombuffer(base64.b64decode(longest["bdata"]), longest["dtype"])
 
 
 @pytest.mark.usefixtures("_few_questions")

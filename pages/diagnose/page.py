@@ -12,6 +12,7 @@ from pages.diagnose import (
     reliability,
     rows,
     source,
+    stream,
     takeaway,
     view,
 )
@@ -58,6 +59,7 @@ def _diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
                 takeaway.section(answered.diagnosis, answers, label)
     with below:
         begun = rows.show(answered, answers, maps, state, label)
+        stream.show(upload, label, alpha, seed)
         pixels.show(upload, alpha, maps)
         reliability.discrete(upload, label, alpha, seed)
     if row.open:

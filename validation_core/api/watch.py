@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from validation_core.api.result import Result, Rows
+from validation_core.api.result import Result
 from validation_core.api.table import Table
 from validation_core.diagnosis.evidence import RankEvidence
 from validation_core.diagnosis.evidence_curve import evidence_curve
@@ -27,9 +27,9 @@ class StreamResult(Result):
     Examples:
         >>> *_, last = npt.watch([table])
         >>> last.sentences[0]
-        'q is wrong: decided after 10 of 60 rows (p < 0.0001, valid however often one looks).'
+        'q is wrong: decided after 9 of 60 rows (p < 0.0001, valid however often one looks).'
         >>> last.decided_after, last.pvalue < 0.05
-        (10, True)
+        (9, True)
     """
 
     evidence: RankEvidence
@@ -85,15 +85,14 @@ class StreamResult(Result):
             ),
         )
 
-    def rows(self) -> Rows:
+    def rows(self) -> list[dict[str, str | float]]:
         """The evidence of each score by itself, the clearest first."""
         titles = score_titles(self.evidence, self.names)
         most = self.evidence.each.max(axis=1, initial=0.0)
-        found = [
-            {"score": title, "log evidence, largest": float(value)}
-            for title, value in zip(titles, most, strict=True)
+        return [
+            {"score": titles[i], "log evidence, largest": float(most[i])}
+            for i in np.argsort(-most, kind="stable")
         ]
-        return sorted(found, key=lambda row: -float(str(row["log evidence, largest"])))
 
     def to_json(self) -> str:
         """The decision, its p-value, and the log evidence after each row."""

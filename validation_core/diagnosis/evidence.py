@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,7 +62,7 @@ def ranked_parameters(d: int, rng: np.random.Generator) -> NDArray[np.int64]:
 
 
 def ranks_in_rows(
-    table: PosteriorTable, which: NDArray[np.int64], rng: np.random.Generator
+    table: PosteriorTable, which: NDArray[np.int64], ties: Iterable[np.random.Generator]
 ) -> Array:
     """Ranks (S, n) in (0, 1) of true values among q's draws, in parameters and in distance.
 
@@ -71,7 +72,7 @@ def ranks_in_rows(
         table: theta (n, D), x, q (n, K, D).
         which: parameters (D',), each a score; of several, their distance from the middle of all
             slots of the row is one more.
-        rng: breaks ties.
+        ties: break ties, one for each score.
     """
     theta, q = table.theta[:, which], table.q[:, :, which]
     truth, draws = list(theta.T), list(np.moveaxis(q, 2, 0))
@@ -79,8 +80,8 @@ def ranks_in_rows(
         distance = _distances_in_row(theta, q)
         truth.append(distance[:, 0])
         draws.append(distance[:, 1:])
-    pairs = zip(truth, draws, strict=True)
-    return np.stack([broken_rank(value, others, rng) for value, others in pairs])
+    scored = zip(truth, draws, ties, strict=False)
+    return np.stack([broken_rank(value, others, rng) for value, others, rng in scored])
 
 
 def broken_rank(truth: Array, draws: Array, rng: np.random.Generator) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 
 import numpy as np
 
@@ -42,7 +43,7 @@ def evidence_near(table: PosteriorTable, x_o: Array, seed: int) -> RankEvidence:
     order = np.argsort(neighbours.distances(table.x, x_o[None])[0], kind="stable")[:_ROWS]
     rng = stream(seed, "observation", "evidence")
     which = ranked_parameters(table.theta.shape[1], rng)
-    u = ranks_in_rows(sampling.take(table, order), which, rng)
+    u = ranks_in_rows(sampling.take(table, order), which, repeat(rng))
     own = np.stack([log_wealth(ranks[None]) for ranks in u])
     return RankEvidence(mean_wealth(own), own, which)
 

@@ -41,12 +41,14 @@ class RunningEvidence:
 
     def __init__(self, d: int, seed: int, learn: Learner | None) -> None:
         self._seed, self._learn = seed, learn
-        self._rng = stream(seed, "stream", "ties")
-        self.parameters: NDArray[np.int64] = ranked_parameters(d, self._rng)
+        rng = stream(seed, "stream", "ties")
+        self.parameters: NDArray[np.int64] = ranked_parameters(d, rng)
         """Those whose ranks are bet on."""
         self.n = 0
         """Rows so far."""
         scores = len(self.parameters) + (len(self.parameters) > 1) + (learn is not None)
+        # One for each score: the same row is ranked alike however many rows come with it.
+        self._ties = rng.spawn(scores)
         self._bets = np.zeros((len(BETS), scores))  # log wealth of each bet
         self._each, self._wealth = np.empty((scores, 64)), np.empty(64)
         self._past: list[PosteriorTable] = []
@@ -90,7 +92,7 @@ class RunningEvidence:
 
     def _bet(self, rows: PosteriorTable) -> None:
         """Add the evidence of rows that the learned score has not seen."""
-        u = ranks_in_rows(rows, self.parameters, self._rng)
+        u = ranks_in_rows(rows, self.parameters, self._ties)
         logs = log_bets(u)  # (25, S, n)
         if self._learn is not None:
             logs = np.concatenate([logs, self._learned_bets(rows)], axis=1)
@@ -112,5 +114,5 @@ class RunningEvidence:
             rows.theta[:, self.parameters], rows.x, rows.q[:, :DRAWS, self.parameters]
         )
         truth, draws = self._score(few)
-        ranks: Array = broken_rank(truth, draws, self._rng)
+        ranks: Array = broken_rank(truth, draws, self._ties[-1])
         return log_bets(ranks[None])
