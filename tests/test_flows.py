@@ -131,7 +131,7 @@ def opened(monkeypatch, tmp_path):
 
     def upload(table, *rows):
         with nothing_worked_out(tmp_path / "example"):
-            at = AppTest.from_file(PAGE, default_timeout=120)
+            at = AppTest.from_file(PAGE, default_timeout=300)
             for name in rows:
                 at.session_state[f"row-{name}"] = True
             at.run()
