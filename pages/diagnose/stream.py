@@ -75,7 +75,7 @@ def show(upload: Upload, label: str, alpha: float, seed: int) -> None:
             key="stream",
         )
         st.caption(_GROWING)
-        st.code("nptlab diagnose --stream rows.jsonl", language="bash")
+        st.code("nptlab diagnose --stream rows.jsonl", language=None)
 
 
 def _has_single_rows(upload: Upload) -> bool:
