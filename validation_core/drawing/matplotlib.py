@@ -32,8 +32,9 @@ from validation_core.drawing.marks import (
     VLine,
     band_edges,
     freeze_sliders,
+    plain_numbers,
+    shifted,
 )
-from validation_core.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -140,12 +141,12 @@ def _draw(mark: Mark, ax: Axes) -> None:
 
 
 def _bars(mark: Bars, ax: Axes) -> None:
-    edges = _flat(mark.edges) + (0.0 if mark.shift is None else _flat(mark.shift))
+    edges = shifted(mark.edges, mark.shift)
     bar = ax.bar if mark.upright else ax.barh
     colors = _colors(mark.color)
     bar(
         edges[:-1],
-        _flat(mark.heights),
+        plain_numbers(mark.heights),
         np.diff(edges),
         align="edge",
         color=colors,
@@ -154,7 +155,7 @@ def _bars(mark: Bars, ax: Axes) -> None:
 
 
 def _line(mark: Line, ax: Axes) -> None:
-    x, y = _flat(mark.x) + (0.0 if mark.shift is None else _flat(mark.shift)), _flat(mark.y)
+    x, y = shifted(mark.x, mark.shift), plain_numbers(mark.y)
     look: dict[str, Any] = {"alpha": mark.opacity, "lw": _POINT * mark.width}
     ax.plot(x, y, ls=_dash(mark.dash), color=_ink(mark.color), **look)
     if mark.fill:
@@ -167,12 +168,14 @@ def _band(mark: Band, ax: Axes) -> None:
 
 
 def _points(mark: Points, ax: Axes) -> None:
-    x, y = np.broadcast_arrays(_flat(mark.x), _flat(mark.y))
+    x, y = np.broadcast_arrays(plain_numbers(mark.x), plain_numbers(mark.y))
     for ends, at in (((mark.left, mark.right), "xerr"), ((mark.low, mark.high), "yerr")):
         if ends[0] is None or ends[1] is None:
             continue
         middle = x if at == "xerr" else y
-        lengths = np.abs(np.stack([middle - _flat(ends[0]), _flat(ends[1]) - middle]))
+        lengths = np.abs(
+            np.stack([middle - plain_numbers(ends[0]), plain_numbers(ends[1]) - middle])
+        )
         color = _ink(mark.color) if isinstance(mark.color, str) else style.NULL
         ax.errorbar(x, y, **{at: lengths}, fmt="none", ecolor=color, elinewidth=1)
     symbols = np.broadcast_to(np.asarray(mark.symbol), x.shape)
@@ -189,12 +192,12 @@ def _points(mark: Points, ax: Axes) -> None:
 
 
 def _vline(mark: VLine, ax: Axes) -> None:
-    for x in _flat(mark.x):
+    for x in plain_numbers(mark.x):
         ax.axvline(x, color=_ink(mark.color), ls=_dash(mark.dash), lw=_POINT * mark.width)
 
 
 def _hline(mark: HLine, ax: Axes) -> None:
-    for y in _flat(mark.y):
+    for y in plain_numbers(mark.y):
         ax.axhline(y, color=_ink(mark.color), ls=_dash(mark.dash), lw=_POINT * mark.width)
 
 
@@ -205,8 +208,8 @@ def _hband(mark: HBand, ax: Axes) -> None:
 def _heat(mark: Heat, ax: Axes) -> None:
     shades = mark.shades
     mesh = ax.pcolormesh(
-        _flat(mark.x_edges),
-        _flat(mark.y_edges),
+        plain_numbers(mark.x_edges),
+        plain_numbers(mark.y_edges),
         np.asarray(shades.values, dtype=float),
         cmap=_colormap(shades),
         vmin=shades.middle - shades.limit,
@@ -222,7 +225,14 @@ def _image(mark: Image, ax: Axes) -> None:
 
 
 def _note(mark: Note, ax: Axes) -> None:
-    _text(ax, _flat(mark.x)[0], _flat(mark.y)[0], str(mark.words), mark.color, mark.anchor)
+    _text(
+        ax,
+        plain_numbers(mark.x)[0],
+        plain_numbers(mark.y)[0],
+        str(mark.words),
+        mark.color,
+        mark.anchor,
+    )
 
 
 _MARKS: Mapping[type, Callable[[Any, Axes], None]] = {
@@ -246,12 +256,12 @@ def _label(mark: Mark, ax: Axes, named: set[str]) -> None:
         return
     if isinstance(mark, VLine):
         top = ax.get_xaxis_transform()
-        _text(ax, _flat(mark.x)[0], 1.02, words, mark.color, "middle", transform=top)
+        _text(ax, plain_numbers(mark.x)[0], 1.02, words, mark.color, "middle", transform=top)
     elif isinstance(mark, HLine):
         side = ax.get_yaxis_transform()
-        _text(ax, 1.0, _flat(mark.y)[0], words, mark.color, "end", transform=side)
+        _text(ax, 1.0, plain_numbers(mark.y)[0], words, mark.color, "end", transform=side)
     elif isinstance(mark, Line):
-        x, y = _flat(mark.x), _flat(mark.y)
+        x, y = plain_numbers(mark.x), plain_numbers(mark.y)
         there = np.flatnonzero(np.isfinite(x + y))
         if there.size:
             _text(ax, x[there[-1]], y[there[-1]], f" {words}", mark.color, "start")
@@ -275,7 +285,7 @@ def _ink(color: str | Shades) -> str:
 def _colors(color: str | Shades) -> Any:
     if not isinstance(color, Shades):
         return _ink(color)
-    part = (_flat(color.values) - color.middle) / color.limit
+    part = (plain_numbers(color.values) - color.middle) / color.limit
     return _colormap(color)(np.clip(part, -1, 1) / 2 + 0.5)
 
 
@@ -290,7 +300,3 @@ def _dash(dash: str) -> Any:
     if dash and dash[0].isdigit():
         return (0, tuple(float(length) for length in dash.split()))
     return _DASHES.get(dash, "-")
-
-
-def _flat(values: object) -> Array:
-    return np.atleast_1d(np.asarray(values, dtype=float))

@@ -22,6 +22,8 @@ from validation_core.drawing.marks import (
     Shades,
     VLine,
     freeze_sliders,
+    plain_numbers,
+    shifted,
 )
 from validation_core.types import Array
 
@@ -62,34 +64,41 @@ def _rows(mark: Mark, panel: Panel) -> Iterator[Row]:
 def _columns(mark: Mark) -> tuple[str, dict[str, Array]]:
     """Kind and columns of a mark that has numbers; an empty kind for one without."""
     if isinstance(mark, Bars):
-        edges = _flat(mark.edges) + (0.0 if mark.shift is None else _flat(mark.shift))
+        edges = shifted(mark.edges, mark.shift)
         along = ("left", "right", "y") if mark.upright else ("low", "high", "x")
-        columns = dict(zip(along, (edges[:-1], edges[1:], _flat(mark.heights)), strict=True))
+        columns = dict(
+            zip(along, (edges[:-1], edges[1:], plain_numbers(mark.heights)), strict=True)
+        )
         return "bars", columns | _values(mark.color)
     if isinstance(mark, Line):
-        shift = 0.0 if mark.shift is None else _flat(mark.shift)
-        return "line", {"x": _flat(mark.x) + shift, "y": _flat(mark.y)}
+        return "line", {"x": shifted(mark.x, mark.shift), "y": plain_numbers(mark.y)}
     if isinstance(mark, Points):
         sides = {name: getattr(mark, name) for name in ("left", "right", "low", "high")}
-        given = {name: _flat(side) for name, side in sides.items() if side is not None}
-        own = {"x": _flat(mark.x), "y": _flat(mark.y)}
+        given = {name: plain_numbers(side) for name, side in sides.items() if side is not None}
+        own = {"x": plain_numbers(mark.x), "y": plain_numbers(mark.y)}
         return "points", own | given | _values(mark.color)
     if isinstance(mark, Band):
         return "band", _band(mark)
     if isinstance(mark, HBand):
-        return "band", {"low": _flat(mark.low), "high": _flat(mark.high)}
+        return "band", {"low": plain_numbers(mark.low), "high": plain_numbers(mark.high)}
     if isinstance(mark, VLine):
-        return "line", {"x": _flat(mark.x)}
+        return "line", {"x": plain_numbers(mark.x)}
     if isinstance(mark, HLine):
-        return "line", {"y": _flat(mark.y)}
+        return "line", {"y": plain_numbers(mark.y)}
     if isinstance(mark, Heat):
-        x, y = ((edges[1:] + edges[:-1]) / 2 for edges in map(_flat, (mark.x_edges, mark.y_edges)))
+        x, y = (
+            (edges[1:] + edges[:-1]) / 2
+            for edges in map(plain_numbers, (mark.x_edges, mark.y_edges))
+        )
         return "map", {"x": x[None], "y": y[:, None]} | _values(mark.shades)
     return "", {}
 
 
 def _band(mark: Band) -> dict[str, Array]:
-    x, sides = _flat(mark.x), {"low": _flat(mark.low), "high": _flat(mark.high)}
+    x, sides = (
+        plain_numbers(mark.x),
+        {"low": plain_numbers(mark.low), "high": plain_numbers(mark.high)},
+    )
     if len(sides["low"]) == len(x) - 1:  # steps between edges
         return {"left": x[:-1], "right": x[1:], **sides}
     return {"x": x, **sides}
@@ -98,7 +107,3 @@ def _band(mark: Band) -> dict[str, Array]:
 def _values(color: str | Shades) -> dict[str, Array]:
     """Numbers that are drawn as colours."""
     return {"value": np.asarray(color.values, float)} if isinstance(color, Shades) else {}
-
-
-def _flat(values: object) -> Array:
-    return np.atleast_1d(np.asarray(values, dtype=float))

@@ -27,8 +27,9 @@ from validation_core.drawing.marks import (
     Shades,
     VLine,
     color_scales,
+    plain_numbers,
 )
-from validation_core.drawing.svg_marks import Scale, mark_elements, plain_numbers, scale_colors
+from validation_core.drawing.svg_marks import Scale, mark_elements, scale_colors
 from validation_core.text import signed_text
 
 LETTERS = 11.5

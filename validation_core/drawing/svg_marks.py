@@ -26,6 +26,8 @@ from validation_core.drawing.marks import (
     Shades,
     VLine,
     band_edges,
+    plain_numbers,
+    shifted,
 )
 from validation_core.types import Array
 
@@ -80,15 +82,6 @@ def mark_elements(mark: Mark, scale: Scale, ink: str, *, bare: bool = False) -> 
     yield from draw(mark, scale, ink)
 
 
-def plain_numbers(values: object) -> Array:
-    """Values as a plain array (G,).
-
-    Raises:
-        TypeError: where they follow a slider.
-    """
-    return np.atleast_1d(np.asarray(values, dtype=np.float64))
-
-
 def shade_steps(shades: Shades) -> Array:
     """The colour of each value as a step of its scale: -9 to 9 about the middle, NaN for none."""
     values = np.asarray(shades.values, dtype=np.float64)
@@ -141,8 +134,7 @@ def _colored(color: str | Shades, size: int, ink: str) -> Iterator[tuple[str, ND
 
 
 def _bars(mark: Bars, scale: Scale, ink: str, gap: float) -> Iterator[str]:
-    edges, heights = plain_numbers(mark.edges), plain_numbers(mark.heights)
-    edges = edges + (0.0 if mark.shift is None else plain_numbers(mark.shift))
+    edges, heights = shifted(mark.edges, mark.shift), plain_numbers(mark.heights)
     for color, at in _colored(mark.color, len(heights), ink):
         d = []
         for low, high, value in zip(edges[at], edges[at + 1], heights[at], strict=True):
@@ -158,8 +150,7 @@ def _bars(mark: Bars, scale: Scale, ink: str, gap: float) -> Iterator[str]:
 
 
 def _line(mark: Line, scale: Scale, ink: str) -> Iterator[str]:
-    shift = 0.0 if mark.shift is None else plain_numbers(mark.shift)
-    d = _path(scale, plain_numbers(mark.x) + shift, plain_numbers(mark.y))
+    d = _path(scale, shifted(mark.x, mark.shift), plain_numbers(mark.y))
     color = mark.color or ink
     if mark.fill:
         yield f'<path d="{d}" fill="{color}" fill-opacity="{mark.fill:g}" fill-rule="evenodd"/>'
