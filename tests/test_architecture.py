@@ -57,7 +57,7 @@ LIGHT = (
         "drawn = sampling.table(exact, 0.0, 3, 2, stream(0))\n"
         "exact.log_ratio(drawn.theta, drawn.x, 0.0); BayesModel(model='hospitals').label",
     ),
-    ("recipes of diffusion", HEAVY, "import validation_core.benchmarks.diffusion"),
+    ("recipes of diffusion", HEAVY, "import validation_core.estimators.diffusion"),
     (
         "answers and their figures", {*HEAVY, "plotly"},
         "from importlib import import_module\n"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from validation_core import keys
-from validation_core.benchmarks.diffusion import (
+from validation_core.estimators.diffusion import (
     PRESETS,
     SIGMA_DATA,
     STEPS,
@@ -16,7 +16,7 @@ from validation_core.benchmarks.diffusion import (
     sampling_trajectory,
     train_diffusion,
 )
-from validation_core.benchmarks.diffusion.network import NetworkShape, draw_noisy_examples
+from validation_core.estimators.diffusion.network import NetworkShape, draw_noisy_examples
 from validation_core.rng import stream
 from validation_core.types import Joint
 

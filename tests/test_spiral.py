@@ -7,8 +7,8 @@ from scipy.integrate import quad
 
 from validation_core import sampling, statistics
 from validation_core.benchmarks import spiral
-from validation_core.benchmarks.diffusion import noise_levels
 from validation_core.benchmarks.spiral import Spiral, spiral_curve
+from validation_core.estimators.diffusion import noise_levels
 from validation_core.rng import stream
 
 

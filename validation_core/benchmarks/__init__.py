@@ -9,6 +9,7 @@ from validation_core.benchmarks.images import Images
 from validation_core.benchmarks.lensing import Lensing
 from validation_core.benchmarks.sphere_flow import SphereFlow
 from validation_core.benchmarks.spiral import Spiral
+from validation_core.benchmarks.trained import Trained
 from validation_core.benchmarks.tree import Tree
 from validation_core.types import Benchmark
 
@@ -22,9 +23,10 @@ __all__ = [
     "Lensing",
     "SphereFlow",
     "Spiral",
+    "Trained",
     "Tree",
 ]
 
 BENCHMARKS: dict[str, type[Benchmark]] = keys.by_name(
-    Gaussian, Tree, Spiral, Boundary, BayesModel, SphereFlow, Images, Digits, Lensing
+    Gaussian, Tree, Spiral, Boundary, BayesModel, SphereFlow, Images, Digits, Lensing, Trained
 )

@@ -2,7 +2,7 @@
 
 Bansal, Chen, Scott, Section 5.2, test a generator of images. Here p
 draws, with replacement, from 5,000 digits of MNIST reduced to 14 x 14, which ship with the
-program (`validation_core/data/digits`, CC BY-SA 3.0); q is a diffusion (`benchmarks.diffusion`)
+program (`validation_core/data/digits`, CC BY-SA 3.0); q is a diffusion (`estimators.diffusion`)
 trained on them with their labels, whose sampler leaves out its last gamma steps of 20. Its own
 flaws are there at gamma 0 already. To see the steps alone, p can be the generator itself with all
 of its steps; then q is p at gamma 0.
@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.benchmarks.diffusion import STEPS, Diffusion
+from validation_core.estimators.diffusion import STEPS, Diffusion
 from validation_core.scores.feature_classifier import FeatureClassifier
 from validation_core.types import Array, Benchmark, Paper
 
 if TYPE_CHECKING:
-    from validation_core.benchmarks.diffusion import TrainedDiffusion
+    from validation_core.estimators.diffusion import TrainedDiffusion
     from validation_core.scores import Recipe
 
 Truth = Literal["handwritten", "generated"]

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from validation_core.benchmarks.diffusion import STEPS, Diffusion, noise_levels
+from validation_core.estimators.diffusion import STEPS, Diffusion, noise_levels
 from validation_core.types import Array, Benchmark, Paper
 
 if TYPE_CHECKING:
-    from validation_core.benchmarks.diffusion import TrainedDiffusion
+    from validation_core.estimators.diffusion import TrainedDiffusion
 
 _LOADED_GENERATORS: dict[str, TrainedDiffusion] = {}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 import numpy as np
@@ -107,6 +108,26 @@ class _Sampler(Protocol):
         ...
 
 
+class _SamplerByGamma(Protocol):
+    """A benchmark that draws from another trained network at each gamma."""
+
+    seed: int
+    """Of the trainings."""
+
+    @property
+    def truth(self) -> Benchmark:
+        """Their training data."""
+        ...
+
+    def recipe(self, gamma: float) -> Recipe:
+        """Training of the network at this gamma."""
+        ...
+
+    def lend(self, network: Callable[[float], Any]) -> None:
+        """Draw from now on from the networks that `network` gives by gamma."""
+        ...
+
+
 def classifier_of(benchmark: Benchmark, usual: Recipe) -> Recipe:
     """Recipe of the classifier that C2ST, Multiple and Uniform read on a benchmark.
 
@@ -120,18 +141,36 @@ def ready(store: Store, benchmark: Benchmark, report: Report | None = None) -> N
 
     Every task calls this before it samples; it costs nothing for the others.
     """
+    if hasattr(benchmark, "recipe"):  # each gamma's is fetched where it is drawn from
+        fetch = cache(lambda gamma: trained(store, network_at(benchmark, gamma), report))
+        cast("_SamplerByGamma", benchmark).lend(fetch)
+        return
     network = network_behind(benchmark)
     if network is not None:
         cast("_Sampler", benchmark).lend(trained(store, network, report))
 
 
-def network_behind(benchmark: Benchmark) -> Training | None:
-    """The training of the network that a benchmark draws from, or None."""
+def network_behind(benchmark: Benchmark, gamma: float | None = None) -> Training | None:
+    """The training of the network that a benchmark draws from, or None.
+
+    Args:
+        benchmark: the benchmark.
+        gamma: where each gamma has a network of its own, which; None gives none of them.
+    """
+    if hasattr(benchmark, "recipe"):
+        return None if gamma is None else network_at(benchmark, gamma)
     recipe = getattr(benchmark, "sampler", None)
     if recipe is None:
         return None
     truth = cast("_Sampler", benchmark).truth
     return Training(source=Simulated(benchmark=truth, gamma=0.0), recipe=recipe)
+
+
+def network_at(benchmark: Benchmark, gamma: float) -> Training:
+    """The training of the network of one gamma."""
+    by_gamma = cast("_SamplerByGamma", benchmark)
+    source = Simulated(benchmark=by_gamma.truth, gamma=0.0)
+    return Training(source=source, recipe=by_gamma.recipe(gamma), seed=by_gamma.seed)
 
 
 def load(store: Store, training: Training) -> Any:

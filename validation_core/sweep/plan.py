@@ -53,13 +53,15 @@ class MethodTrials(Study[Tally], spec="trials_of"):
     @property
     def gpu(self) -> bool:  # type: ignore[override]  # of each part its own
         """Whether it runs a network, and so waits for a GPU."""
-        from_network = trained_scores.network_behind(self.source.benchmark) is not None
+        from_network = (
+            trained_scores.network_behind(self.source.benchmark, self.source.gamma) is not None
+        )
         return from_network or self.method.runs_network
 
     @property
     def trainings(self) -> tuple[Training, ...]:
         """Trainings of the networks that the method reads and the benchmark draws from."""
-        behind = trained_scores.network_behind(self.source.benchmark)
+        behind = trained_scores.network_behind(self.source.benchmark, self.source.gamma)
         return tuple(training for training in (self.network, behind) if training is not None)
 
     def compute(self, store: Store, report: Report) -> Tally:

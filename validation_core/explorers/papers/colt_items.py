@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from validation_core.benchmarks.diffusion import STEPS, Diffusion
+from validation_core.estimators.diffusion import STEPS, Diffusion
 from validation_core.explorers.papers.item import Item, Link
 from validation_core.sweep.colt_paper import CLASSIFIER, SIZES, TRIALS
 from validation_core.text import list_text

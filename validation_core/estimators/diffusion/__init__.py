@@ -277,7 +277,7 @@ def _states(
     """States 0 to `last` of the trajectories at standardised x, in the training scale."""
     import torch
 
-    from validation_core.benchmarks.diffusion import network
+    from validation_core.estimators.diffusion import network
 
     about_x = network.embed_x(parameters, x)
 
@@ -306,7 +306,7 @@ def train_diffusion(
         report: called with the progress.
         device: torch device; by default the fastest one here.
     """
-    from validation_core.benchmarks.diffusion.network import NetworkShape, fit_network
+    from validation_core.estimators.diffusion.network import NetworkShape, fit_network
     from validation_core.learn import perceptron, training
 
     where = perceptron.pick_device(device)

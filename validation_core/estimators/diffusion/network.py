@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from validation_core.benchmarks.diffusion import Diffusion, edm_scalings
+from validation_core.estimators.diffusion import Diffusion, edm_scalings
 from validation_core.learn import perceptron
 from validation_core.learn.adam import Adam
 from validation_core.learn.perceptron import Parameters, Tensors
