@@ -9,6 +9,7 @@ import pickle
 import re
 import shutil
 import subprocess
+import sys
 import zipfile
 
 import joblib
@@ -20,9 +21,9 @@ import scipy.io
 import torch
 import xarray
 
-import validation_core as npt
 from tests.files import N, columns, csv, refusal, table
 from validation_core import tables
+from validation_core.tables import zarr_store
 
 NAMES = {"numpy": np, "pandas": pd, "torch": torch, "scipy": scipy, "xarray": xarray,
          "joblib": joblib, "safetensors": safetensors, "pickle": pickle,
@@ -107,8 +108,6 @@ def zipped(*names):
     ("content", "words"),
     [
         (zipped("[Content_Types].xml", "xl/workbook.xml"), "pandas.read_excel('FILE')"),
-        (zipped(".zgroup", "theta/.zarray"), "a zarr store"),
-        (zipped("zarr.json", "theta/zarr.json"), "zarr.open('FILE', mode='r')"),
         (zipped("run/data.pkl", "run/version"), "a PyTorch file (a pickle, never opened)"),
         (zipped("notes.txt"), "missing: theta"),
         (gzip.compress(b"X\n\0\0\0\3", mtime=0), "write.csv(readRDS('FILE')"),
@@ -126,11 +125,16 @@ def test_formats_that_cannot_be_made_here_are_known_by_their_first_bytes(content
     assert words in refusal(content)
 
 
-def test_a_folder_of_zarr_is_known(tmp_path):
-    (tmp_path / "run.zarr").mkdir()
-    (tmp_path / "run.zarr/zarr.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"zarr.open\('.*run.zarr', mode='r'\)"):
-        npt.read(tmp_path / "run.zarr")
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [((), r"zarr\.open\('.*run\.zarr', mode='r'\)"), (["zarr.json"], "got a zarr store, whose")],
+)
+def test_a_store_of_zarr_is_refused_with_what_reads_it_where_the_package_is_not(
+    tmp_path, monkeypatch, names, told
+):
+    monkeypatch.setitem(sys.modules, "zarr", None)
+    with pytest.raises(ValueError, match=told):
+        zarr_store.copy_to_hdf5(tmp_path / "run.zarr", "run", 1000, names)
 
 
 def test_a_real_file_of_torch_is_refused_with_the_line_that_converts_it(
