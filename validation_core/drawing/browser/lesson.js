@@ -12,7 +12,7 @@ const frameLesson = (chart, root) => {
   const { lesson } = chart
   root.classList.add("lesson")
   root.classList.toggle("present", presenting())
-  if (presenting()) document.documentElement.style.fontSize = "25.6px" // 1.6 times
+  if (presenting()) document.documentElement.style.fontSize = `${25.6 * zoomed()}px` // 1.6 times
   const head = html(root, "header")
   html(head, "p", "kicker", `${lesson.title} \u00b7 ${lesson.minutes} minutes`)
   html(head, "h2", "", lesson.question)
@@ -128,9 +128,9 @@ const dress = (chart) => {
 // Before a room the picture takes what the window has left.
 const tall = (chart) => {
   for (const panel of chart.panels) {
-    if (panel.node.hidden || panel.square || pictureCard(chart, chart.panels.indexOf(panel))) continue
+    if (panel.node.hidden || pictureCard(chart, chart.panels.indexOf(panel))) continue
     const rest = panel.node.clientHeight - panel.svg.clientHeight
-    grow(panel, innerHeight - topOf(chart, panel.node.parentElement) - rest - 56)
+    grow(panel, innerHeight - topOf(chart, panel.node.parentElement) - rest - 56 * zoomed())
   }
 }
 // On a desk the pictures are as high as the window has room, at most as high as they ask for and at

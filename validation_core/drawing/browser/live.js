@@ -59,16 +59,17 @@ const sliders = (value, found = new Set()) => {
 
 // One panel's nodes, made for a width; returns what redraws the marks of some sliders.
 const draw = (chart, panel) => {
+  const zoom = zoomed()
   panel.width = panel.node.clientWidth
-  const width = Math.max(panel.small ? 80 : 200, panel.width)
-  const s = scales(panel, width)
+  const width = Math.max(panel.small ? 80 : 150, panel.width / zoom)
+  const s = scales(panel, width, zoom)
   panel.svg.setAttribute("viewBox", `0 0 ${width} ${s.height}`)
-  panel.svg.setAttribute("height", s.height)
+  panel.svg.setAttribute("height", zoom * s.height)
   panel.svg.replaceChildren()
   panel.under.replaceChildren()
   const px = (value) => `${value}px`
-  Object.assign(panel.under.style, { left: px(s.left), top: px(s.top),
-    width: px(s.right - s.left), height: px(s.bottom - s.top) })
+  Object.assign(panel.under.style, { left: px(zoom * s.left), top: px(zoom * s.top),
+    width: px(s.right - s.left), height: px(s.bottom - s.top), transform: `scale(${zoom})` })
   frame(panel.svg, panel, s, width)
   const clip = make(panel.svg, "clipPath", { id: panel.id })
   make(clip, "rect", { x: s.left, y: s.top - 1, width: Math.max(0, s.right - s.left),
@@ -114,6 +115,24 @@ const draw = (chart, panel) => {
   })
   if (panel.click) pressable(chart, panel, s)
   apart(panel, s)
+  narrow(panel)
+}
+// Notes that stand side by side have letters small enough not to touch.
+const narrow = (panel) => {
+  const rows = new Map()
+  for (const { label, mark } of panel.drawn) {
+    if (mark.kind !== "note" || mark.anchor !== "middle" || !label?.textContent) continue
+    const y = label.getAttribute("y")
+    rows.set(y, [...rows.get(y) ?? [], label])
+  }
+  for (const row of rows.values()) {
+    if (row.length < 2) continue
+    const xs = row.map((label) => Number(label.getAttribute("x"))).sort((a, b) => a - b)
+    const pitch = Math.min(...xs.slice(1).map((x, i) => x - xs[i]))
+    const longest = Math.max(...row.map((label) => label.getComputedTextLength()))
+    const size = parseFloat(getComputedStyle(row[0]).fontSize) * Math.min(1, 0.94 * pitch / longest)
+    for (const label of row) label.style.fontSize = `${size}px`
+  }
 }
 // Labels at the ends of lines are pushed apart, keeping their order.
 const apart = (panel, s) => {
@@ -210,19 +229,36 @@ const nearest = (grid, value) =>
   grid.reduce((best, v, i) => (Math.abs(v - value) < Math.abs(grid[best] - value) ? i : best), 0)
 
 // Before a room: the first row of pictures, as high as the window has room between the sliders and
-// the bar; a square one is narrower where it would be higher.
-const BAR = 58
+// the bar; a square one is narrower where it would be higher. A hall is a room seen larger.
+const BAR = 58, ROOM = [1280, 720]
+const zoomed = () => presenting() ? Math.max(1, Math.min(innerWidth / ROOM[0], innerHeight / ROOM[1])) : 1
 const oneScreen = (chart) => {
   chart.root.classList.add("present")
   chart.panels.forEach((panel, i) => {
     panel.node.hidden = i >= chart.columns
-    if (!panel.node.hidden) grow(panel, innerHeight - topOf(chart, panel.svg) - BAR)
+    if (!panel.node.hidden) grow(panel, innerHeight - topOf(chart, panel.svg) - BAR * zoomed())
   })
 }
 const grow = (panel, room) => {
   const height = Math.max(180, Math.floor(room))
   panel.late ||= height !== panel.height
   panel.height = panel.most = height
+}
+// Elsewhere the first row of pictures, on a phone the first one, is lower where that brings it onto
+// the first screen.
+const LOWER = 0.7, EDGE = 8
+const firstScreen = (chart) => {
+  const [{ node: first }] = chart.panels
+  const { top } = first.getBoundingClientRect()
+  for (const panel of chart.panels) {
+    if (panel.node.getBoundingClientRect().top !== top) continue
+    panel.full ??= panel.height
+    const full = panel.square ? Math.min(460, panel.node.clientWidth) : panel.full
+    const room = Math.floor(innerHeight - topOf(chart, panel.svg) - EDGE)
+    const height = room < full && room >= LOWER * full ? room : full
+    panel.late ||= height !== (panel.most ?? full)
+    panel.height = panel.most = height
+  }
 }
 const onePage = (chart) => chart.root.getRootNode().host?.closest('[data-testid="stMain"]')
 // Where a node begins in the window before anything is scrolled.
@@ -275,10 +311,9 @@ const build = (chart, root) => {
     dress(chart)
     listen(chart)
   } else {
-    if (presenting()) {
-      say(chart) // words take their room first
-      oneScreen(chart)
-    }
+    say(chart) // words take their room first
+    if (presenting()) oneScreen(chart)
+    else firstScreen(chart)
     drawAnew(chart) // only now have all of them their width
   }
   say(chart)
@@ -327,6 +362,7 @@ export default function (component) {
       width = root.clientWidth
       if (built.lesson) return dress(built)
       if (present) oneScreen(built)
+      else firstScreen(built)
       drawAnew(built)
     })
     chart.observer.observe(root)
