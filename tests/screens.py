@@ -30,7 +30,8 @@ THEMES = ("light", "dark")
 PAGES = {page.path or "playground": page.path for page in registered_pages()}
 _MEASURE = """(charts) => {
   const box = (node) => node.getBoundingClientRect()
-  const seen = (root, what) => [...root.querySelectorAll(what)].filter((node) => box(node).width > 0)
+  const shown = (node) => box(node).width > 0
+  const seen = (root, what) => [...root.querySelectorAll(what)].filter(shown)
   const below = (node) => box(node).top + 0.6 * box(node).height - innerHeight
   const rails = charts.flatMap((root) => seen(root, '.sliders input[type=range]'))
   const pictures = charts.flatMap((root) => {

@@ -12,7 +12,6 @@ const frameLesson = (chart, root) => {
   const { lesson } = chart
   root.classList.add("lesson")
   root.classList.toggle("present", presenting())
-  if (presenting()) document.documentElement.style.fontSize = `${25.6 * zoomed()}px` // 1.6 times
   const head = html(root, "header")
   html(head, "p", "kicker", `${lesson.title} \u00b7 ${lesson.minutes} minutes`)
   html(head, "h2", "", lesson.question)
@@ -93,6 +92,7 @@ const enter = (chart, index) => {
 const dress = (chart) => {
   const { lesson } = chart, index = chart.at[STAGE], stage = lesson.stages[index]
   const only = chart.root.classList.contains("present")
+  if (only) document.documentElement.style.fontSize = `${25.6 * zoomed()}px` // 1.6 times
   const lineup = lesson.prediction.pick?.panels ?? []
   const first = stage.panels.find((i) => !lineup.includes(i))
   const seen = stage.panels.filter((i) => !only || i === first || lineup.includes(i))
