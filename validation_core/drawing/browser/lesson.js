@@ -194,19 +194,18 @@ const belowOf = (chart) => chart.root.getRootNode().host ? 92 : 64
 const speak = (chart) => {
   const { lesson } = chart, stage = stageOf(chart), { formula } = stage
   const beat = lesson.story?.beat
-  set(lesson.spoken, words(chart, beat?.words) || words(chart, stage.words))
+  say(lesson.spoken, words(chart, beat?.words) || words(chart, stage.words))
   const answer = chart.at[STAGE] === 1 && (lesson.prediction.pick || predicted(chart) && !lesson.story)
-  set(lesson.answered, answer ? words(chart, lesson.prediction.answer) : "")
+  say(lesson.answered, answer ? words(chart, lesson.prediction.answer) : "")
   lesson.answered.hidden = !lesson.answered.textContent
   const { bars } = lesson.prediction // of several, the answer says all that they show
   lesson.asked.hidden = !bars || chart.at[STAGE] > 1 || (answer && bars.length > 1)
   for (const node of lesson.formula.querySelectorAll("[data-value]")) {
-    set(node, words(chart, formula.values[node.dataset.value]))
+    say(node, words(chart, formula.values[node.dataset.value]))
   }
   lesson.watch.textContent = lesson.story ? "Pause" : "Watch"
   marksOf(chart)
 }
-const set = (node, text) => { if (node.textContent !== text) node.textContent = text }
 
 // ---- What the student predicts ----
 
@@ -275,7 +274,7 @@ const marksOf = (chart) => {
     card.setAttribute("aria-pressed", String(picked))
     card.setAttribute("aria-disabled", String(chart.at[STAGE] > 0))
     card.classList.toggle("right", right)
-    set(card.tag, right ? one.found + (picked ? " \u2713" : "") : picked ? "your pick" : "")
+    say(card.tag, right ? one.found + (picked ? " \u2713" : "") : picked ? "your pick" : "")
   })
 }
 

@@ -16,6 +16,12 @@ const html = (parent, name, className = "", text = "") => {
   return parent.appendChild(node)
 }
 
+// Written only where it is another: the browser lays out anew whatever is written.
+const change = (node, name, value) => {
+  if (node.getAttribute(name) !== value) node.setAttribute(name, value)
+}
+const say = (node, text) => { if (node.textContent !== text) node.textContent = text }
+
 // Message: length of the JSON, the JSON, then all numbers: float32, or bytes where they are small,
 // or steps of 16 bits from a middle.
 const read = (bytes) => {
@@ -96,22 +102,25 @@ const draw = (chart, panel) => {
     const path = make(marks, "path", look)
     const ink = mark.color ? `fill:${inked(mark.color)}` : ""
     const label = mark.label ? make(labels, "text", { class: "mark", style: ink }) : null
-    const set = () => {
+    const item = { by, label, mark }
+    item.set = () => {
       const d = shapes[mark.kind](chart, s, mark)
-      path.setAttribute("d", d)
-      if (halo) halo.setAttribute("d", d)
+      change(path, "d", d)
+      if (halo) change(halo, "d", d)
       if (!label) return
       const [x, y, anchor] = labelPlace(chart, s, mark)
       const there = Number.isFinite(x + y) // a line of which no point is there has no label
       const text = words(chart, mark.label)
       const keyed = panel.legend.some((key) => words(chart, key.label) === text)
-      label.textContent = there && !keyed ? text : ""
+      say(label, there && !keyed ? text : "")
       if (!there) return
-      label.setAttribute("x", f(x)); label.setAttribute("y", f(y))
-      label.setAttribute("text-anchor", anchor)
+      item.y = y
+      change(label, "x", f(x))
+      change(label, "text-anchor", anchor)
+      if (mark.kind !== "line") change(label, "y", f(y)) // those of lines `apart` sets
     }
-    set()
-    return { by, set, label, mark }
+    item.set()
+    return item
   })
   if (panel.click) pressable(chart, panel, s)
   apart(panel, s)
@@ -137,19 +146,19 @@ const narrow = (panel) => {
 // Labels at the ends of lines are pushed apart, keeping their order.
 const apart = (panel, s) => {
   const ends = panel.drawn.filter((item) => item.label?.textContent && item.mark.kind === "line")
-    .map((item) => ({ node: item.label, y: Number(item.label.getAttribute("y")) }))
+    .map((item) => ({ node: item.label, y: item.y }))
     .sort((a, b) => a.y - b.y)
   for (let i = 1; i < ends.length; i++) ends[i].y = Math.max(ends[i].y, ends[i - 1].y + 14)
   let floor = s.bottom + 2
   for (let i = ends.length - 1; i >= 0; i--) {
     ends[i].y = Math.min(ends[i].y, floor)
     floor = ends[i].y - 14
-    ends[i].node.setAttribute("y", f(ends[i].y))
+    change(ends[i].node, "y", f(ends[i].y))
   }
   panel.scale = s
 }
 
-const say = (chart) => {
+const sayAll = (chart) => {
   chart.sliders.forEach((slider, i) => {
     if (!slider.output) return
     const shown = slider.shown[chart.at[i]]
@@ -158,10 +167,7 @@ const say = (chart) => {
     slider.input.style.setProperty("--fill", `${100 * part}%`)
     slider.input.setAttribute("aria-valuetext", shown)
   })
-  for (const { node, value } of chart.texts) {
-    const text = words(chart, value)
-    if (node.textContent !== text) node.textContent = text
-  }
+  for (const { node, value } of chart.texts) say(node, words(chart, value))
   if (chart.lesson) speak(chart)
 }
 // What a picture shows, for those who do not see it.
@@ -188,7 +194,7 @@ const redraw = (chart) => {
     describeSoon(chart, panel)
   }
   chart.moved.clear()
-  say(chart)
+  sayAll(chart)
   chart.redraws += 1
   chart.root.dataset.redraws = chart.redraws
 }
@@ -307,16 +313,16 @@ const build = (chart, root) => {
   })
   if (chart.lesson) {
     for (const panel of chart.panels) panel.node.hidden = true
-    say(chart) // pictures get the room that words leave
+    sayAll(chart) // pictures get the room that words leave
     dress(chart)
     listen(chart)
   } else {
-    say(chart) // words take their room first
+    sayAll(chart) // words take their room first
     if (presenting()) oneScreen(chart)
     else firstScreen(chart)
     drawAnew(chart) // only now have all of them their width
   }
-  say(chart)
+  sayAll(chart)
 }
 
 const leave = (chart) => {
