@@ -33,8 +33,9 @@ _MEASURE = """(charts) => {
   const shown = (node) => box(node).width > 0
   const seen = (root, what) => [...root.querySelectorAll(what)].filter(shown)
   const below = (node) => box(node).top + 0.6 * box(node).height - innerHeight
-  const rails = charts.flatMap((root) => seen(root, '.sliders input[type=range]'))
-  const pictures = charts.flatMap((root) => {
+  const first = charts.slice(0, 1)
+  const rails = first.flatMap((root) => seen(root, '.sliders input[type=range]'))
+  const pictures = first.flatMap((root) => {
     const drawn = seen(root, 'svg[role=img]').sort((a, b) => box(a).top - box(b).top)
     return root.classList.contains('lesson') ? drawn : drawn.slice(0, 1)
   })
@@ -44,7 +45,7 @@ _MEASURE = """(charts) => {
     picture: Math.max(0, ...pictures.map(below)),
   }
 }"""
-"""Of the charts of a page, its first picture counts; of a lesson's, all that a stage shows."""
+"""Of a page's first chart, its first picture counts; of a lesson's, all that a stage shows."""
 
 
 def main() -> None:

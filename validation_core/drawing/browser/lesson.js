@@ -168,7 +168,7 @@ const fitPhone = (chart) => {
   for (const panel of shown) high(panel, Math.min(panel.full, Math.max(least(panel), Math.floor(rest))))
 }
 const high = (panel, height) => {
-  panel.late ||= panel.height !== height
+  panel.late ||= panel.square || panel.height !== height // a square may be lower than asked
   panel.height = panel.most = height
   panel.svg.setAttribute("height", height)
 }
