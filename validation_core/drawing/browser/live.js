@@ -139,7 +139,7 @@ const narrow = (panel) => {
     const xs = row.map((label) => Number(label.getAttribute("x"))).sort((a, b) => a - b)
     const pitch = Math.min(...xs.slice(1).map((x, i) => x - xs[i]))
     const longest = Math.max(...row.map((label) => label.getComputedTextLength()))
-    const size = parseFloat(getComputedStyle(row[0]).fontSize) * Math.min(1, 0.94 * pitch / longest)
+    const size = parseFloat(getComputedStyle(row[0]).fontSize) * Math.min(1, 0.86 * pitch / longest)
     for (const label of row) label.style.fontSize = `${size}px`
   }
 }
