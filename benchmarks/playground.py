@@ -52,6 +52,7 @@ def rows(lab: Lab) -> Iterator[Row]:
 _LIVE = {
     "conformal-c2st": ("Strength, gamma", "Degradation, beta"),
     "colt": ("Strength, gamma", "Observation x"),
+    "symmetric-divergence": ("Draws weighed, M", "Data sets averaged, K"),
     "high-dimensions": ("Sd of the blur",),
     "high-dimensions?system=Gravitational+lensing": ("Share of the biased score", "Galaxy"),
     "high-dimensions?system=Digits": ("Steps of the generator left out",),

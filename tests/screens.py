@@ -28,17 +28,24 @@ SIZES: dict[str, ViewportSize] = {
 PRESENTED = ("room", "hall")
 THEMES = ("light", "dark")
 PAGES = {page.path or "playground": page.path for page in registered_pages()}
-_MEASURE = """() => {
+_MEASURE = """(charts) => {
   const box = (node) => node.getBoundingClientRect()
   const shown = (node) => box(node).width > 0
-  const picture = [...document.querySelectorAll('.live svg[role=img]')].find(shown)
-  const sliders = [...document.querySelectorAll('.live .sliders input[type=range]')].filter(shown)
+  const seen = (root, what) => [...root.querySelectorAll(what)].filter(shown)
+  const below = (node) => box(node).top + 0.6 * box(node).height - innerHeight
+  const first = charts.slice(0, 1)
+  const rails = first.flatMap((root) => seen(root, '.sliders input[type=range]'))
+  const pictures = first.flatMap((root) => {
+    const drawn = seen(root, 'svg[role=img]').sort((a, b) => box(a).top - box(b).top)
+    return root.classList.contains('lesson') ? drawn : drawn.slice(0, 1)
+  })
   return {
     wide: document.documentElement.scrollWidth - innerWidth,
-    slider: Math.max(0, ...sliders.map((node) => box(node).bottom - innerHeight)),
-    picture: picture ? box(picture).top + 0.6 * box(picture).height - innerHeight : 0,
+    slider: Math.max(0, ...rails.map((node) => box(node).bottom - innerHeight)),
+    picture: Math.max(0, ...pictures.map(below)),
   }
 }"""
+"""Of a page's first chart, its first picture counts; of a lesson's, all that a stage shows."""
 
 
 def main() -> None:
@@ -73,7 +80,7 @@ def main() -> None:
 
 def problems(page: Page) -> Iterator[str]:
     """What of an open page cannot be seen without scrolling."""
-    over = page.evaluate(_MEASURE)
+    over = page.locator(".live").evaluate_all(_MEASURE)
     if over["wide"] > 1:
         yield f"{over['wide']:.0f} px wider than its window"
     for what in ("slider", "picture"):

@@ -97,6 +97,8 @@ def test_a_planted_defect_is_read_off_the_card(kind, wrong, where, cause, step, 
         low, high = one.picture.picture.x.limits
         assert low < -2
         assert high > 6
+    if kind == "bias over part of x":  # its title is the finding
+        assert re.fullmatch("Where x_1 .*, q's mass is too high", one.picture.title)
 
 
 @pytest.mark.slow

@@ -14,9 +14,11 @@ import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import streamlit
 import websockets
 from starlette.requests import Request
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -91,6 +93,16 @@ def test_every_answer_carries_the_security_headers():
     for name, value in gate.HEADERS.items():
         assert headers[name.lower()] == value
     assert "connect-src 'self';" in headers["content-security-policy"]
+
+
+def test_a_page_has_its_parts_fetched_beside_streamlits_own_and_a_file_has_none():
+    _, headers, _ = ask(accept="text/html")
+    names = re.findall(r"<\./(static/js/[^>]+)>; rel=modulepreload", headers["link"])
+    assert any(name.startswith("static/js/BidiComponent.") for name in names)
+    static = Path(streamlit.__file__).with_name("static")
+    page = (static / "index.html").read_text(encoding="utf-8")
+    assert all((static / name).is_file() and name not in page for name in names)
+    assert "link" not in ask("/static/js/index.js", accept="*/*")[1]
 
 
 @pytest.mark.parametrize(

@@ -71,14 +71,15 @@ def _heading(at: int, score: Score, theirs: Score | None) -> None:
 
 def _ask(dealt: Deal, at: int) -> None:
     st.markdown("**What is wrong with q?**")
-    for name in dealt.answers:
-        st.button(
-            DEFECTS[name].title,
-            key=f"answer-{name}",
-            on_click=_answer,
-            args=(name, at),
-            width="stretch",
-        )
+    with st.container(key="answers"):
+        for name in dealt.answers:
+            st.button(
+                DEFECTS[name].title,
+                key=f"answer-{name}",
+                on_click=_answer,
+                args=(name, at),
+                width="stretch",
+            )
 
 
 def _reveal(dealt: Deal, answer: Defect, score: Score, theirs: Defect | None) -> None:
@@ -217,7 +218,7 @@ with play:
     dealt = deal(seed, level, at)
     drawn = once(("defect-round", dealt.round), partial(plots.simulate_plots, dealt.round))
     if asking:
-        plot, side = st.columns([2, 1], gap="large")
+        plot, side = st.columns([2, 1], gap="medium")
         with plot:
             _plot(dealt, drawn, None)
         with side:

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
 from websockets import http11
 
-from pages.ui import quotas, visitors
+from pages.ui import preloads, quotas, visitors
 from pages.ui.arriving import SILENCE, ArrivingFile
 from validation_core.setting_checks import hostname
 from validation_core.settings import AGENTS, EMBED, HOSTS
@@ -97,7 +97,10 @@ class Gate:
         token = visitors.cookie(headers.getlist("cookie"))
         fresh = visitors.fresh_cookie() if not token and _is_document(scope, headers) else ""
         answer = refusal or _embedded(scope, headers) or self._no_room(scope, headers, token)
-        with_headers = _adding(send, self._headers, fresh, secure=_is_secure(scope, headers))
+        own = self._headers
+        if _is_document(scope, headers):
+            own = {**own, "Link": preloads.link_header()}
+        with_headers = _adding(send, own, fresh, secure=_is_secure(scope, headers))
         if answer is not None:
             await answer(scope, receive, with_headers)
         elif upload := _UPLOAD.search(scope["path"]):

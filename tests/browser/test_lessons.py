@@ -137,6 +137,10 @@ def test_a_file_restores_what_its_address_says(offline, files, name):
 
 def _fits_a_phone(page):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    pictures = page.locator(".lesson .panels figure:visible .plot").evaluate_all(
+        "(nodes) => nodes.map((node) => node.getBoundingClientRect().bottom).sort((a, b) => a - b)"
+    )
+    assert pictures[:2][-1] <= PHONE["height"], "two pictures are on the first screen"
     rail = page.locator(".lesson .sliders").first
     picture = page.locator(".lesson .panels figure:visible .plot").first
     picture.scroll_into_view_if_needed()

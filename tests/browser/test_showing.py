@@ -53,7 +53,8 @@ def test_a_room_sees_sliders_and_picture_on_one_screen(visit, lesson):
         )
         assert all(_within(page, rail) for rail in rails.all())
         size = page.evaluate("getComputedStyle(document.documentElement).fontSize")
-        assert float(size.removesuffix("px")) == pytest.approx(1.6 * 16)
+        larger = room["height"] / ROOMS[0]["height"]
+        assert float(size.removesuffix("px")) == pytest.approx(1.6 * 16 * larger)
 
 
 def test_the_playground_is_on_one_screen(visit):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,17 +22,28 @@ _FACTOR = 1.25  # of width, likewise
 
 
 def problem_picture(inputs: CardInputs) -> Drawn:
-    """Truths over q's draws where that shows it, coverage where the error is small."""
-    problem, place = inputs.problem, inputs.problem.place
+    """Truths over q's draws where that shows it, coverage where the error is small.
+
+    Of a bias in a place over x, the title says what was found there.
+    """
+    place = inputs.problem.place
+    rows = None if place is None else rows_in_region(inputs.table, place)
+    if place is None or rows is None or len(rows) < 10:
+        return _picture(inputs, None, "")
+    region = region_text(place, *inputs.names)
+    drawn = _picture(inputs, rows, f" where {region}")
+    if inputs.problem.kind != "bias" or place.inside.value is None:
+        return drawn
+    side = "high" if place.inside.value >= 0 else "low"
+    name = inputs.called(inputs.problem.parameters[0])
+    return replace(drawn, title=f"Where {region}, q's {name} is too {side}")
+
+
+def _picture(inputs: CardInputs, rows: NDArray[np.intp] | None, where: str) -> Drawn:
+    """The picture of these rows, of all where there are none."""
+    problem = inputs.problem
     names = [inputs.called(which) for which in problem.parameters]
     table = inputs.table.data
-    rows: NDArray[np.intp] | None = None
-    where = ""
-    if place is not None:
-        rows = rows_in_region(inputs.table, place)
-        where = f" where {region_text(place, *inputs.names)}"
-        if len(rows) < 10:
-            rows, where = None, ""
     if problem.kind == "quantity" and inputs.quantity is not None:
         truth, draws = inputs.table.own_quantities[inputs.quantity]
         known = ~(np.isnan(truth) | np.isnan(draws).any(axis=1))

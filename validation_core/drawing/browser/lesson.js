@@ -12,7 +12,6 @@ const frameLesson = (chart, root) => {
   const { lesson } = chart
   root.classList.add("lesson")
   root.classList.toggle("present", presenting())
-  if (presenting()) document.documentElement.style.fontSize = "25.6px" // 1.6 times
   const head = html(root, "header")
   html(head, "p", "kicker", `${lesson.title} \u00b7 ${lesson.minutes} minutes`)
   html(head, "h2", "", lesson.question)
@@ -93,6 +92,7 @@ const enter = (chart, index) => {
 const dress = (chart) => {
   const { lesson } = chart, index = chart.at[STAGE], stage = lesson.stages[index]
   const only = chart.root.classList.contains("present")
+  if (only) document.documentElement.style.fontSize = `${25.6 * zoomed()}px` // 1.6 times
   const lineup = lesson.prediction.pick?.panels ?? []
   const first = stage.panels.find((i) => !lineup.includes(i))
   const seen = stage.panels.filter((i) => !only || i === first || lineup.includes(i))
@@ -104,9 +104,6 @@ const dress = (chart) => {
     panel.node.hidden = !shown
     panel.node.style.order = seen.indexOf(i)
   })
-  if (only) tall(chart)
-  else fit(chart)
-  drawAnew(chart) // only now have they their width
   chart.sliders.forEach((slider, i) => { if (slider.box) slider.box.hidden = !stage.sliders.includes(i) })
   lesson.tabs.forEach((tab, i) => {
     i === index ? tab.setAttribute("aria-current", "step") : tab.removeAttribute("aria-current")
@@ -123,50 +120,72 @@ const dress = (chart) => {
   lesson.formula.innerHTML = formula ? formula.mathml : "" // made by the core, never a user's
   if (formula) html(lesson.formula, "small", "", formula.source)
   speak(chart)
+  if (only) tall(chart) // pictures get the room that words and sliders leave
+  else if (chart.root.clientWidth >= WIDE) fit(chart)
+  else fitPhone(chart)
+  drawAnew(chart) // only now have they their width
 }
 // Before a room the picture takes what the window has left.
 const tall = (chart) => {
   for (const panel of chart.panels) {
-    if (panel.node.hidden || panel.square || pictureCard(chart, chart.panels.indexOf(panel))) continue
+    if (panel.node.hidden || pictureCard(chart, chart.panels.indexOf(panel))) continue
     const rest = panel.node.clientHeight - panel.svg.clientHeight
-    grow(panel, innerHeight - topOf(chart, panel.node.parentElement) - rest - 56)
+    grow(panel, innerHeight - topOf(chart, panel.node.parentElement) - rest - 56 * zoomed())
   }
 }
 // On a desk the pictures are as high as the window has room, at most as high as they ask for and at
-// least LEAST; a phone scrolls, and has a picture and its slider on one screen.
-const LEAST = 120, WIDE = 736, PHONE = 0.3
+// least LEAST.
+const LEAST = 112, WIDE = 736, RIM = 6
 const fit = (chart) => {
+  chart.root.classList.remove("below")
   const shown = chart.panels.filter((panel, i) => !panel.node.hidden && !panel.square && !pictureCard(chart, i))
-  for (const panel of shown) {
-    panel.full ??= panel.height
-    panel.wanted = Math.min(panel.full, Math.max(2 * LEAST, Math.floor(PHONE * innerHeight)))
-  }
-  const desk = chart.root.clientWidth >= WIDE
-  if (desk && shown.length) {
-    const rows = new Map()
-    for (const panel of shown) {
-      panel.svg.setAttribute("height", panel.full)
-      const top = panel.node.offsetTop
-      rows.set(top, [...rows.get(top) ?? [], panel])
-    }
-    const box = shown[0].node.parentElement
-    const rest = box.scrollHeight - [...rows.values()]
-      .reduce((sum, row) => sum + Math.max(...row.map((panel) => panel.full)), 0)
-    const room = (innerHeight - topOf(chart, box) - belowOf(chart) - rest) / rows.size
-    for (const panel of shown) panel.wanted = Math.min(panel.full, Math.max(LEAST, Math.floor(room)))
-  }
-  for (const panel of shown) {
-    panel.late ||= panel.height !== panel.wanted
-    panel.height = panel.wanted
-  }
+  const { room } = roomOf(chart, shown, belowOf(chart))
+  for (const panel of shown) high(panel, Math.min(panel.full, Math.max(LEAST, room)))
   for (const panel of chart.panels) { // as wide as high
     if (panel.node.hidden || !panel.square) continue
+    panel.most = undefined
     panel.node.style.maxWidth = ""
     const beside = panel.node.clientHeight - panel.svg.clientHeight
-    const room = desk ? innerHeight - belowOf(chart) - topOf(chart, panel.node) - beside
-      : 1.2 * PHONE * innerHeight
-    panel.node.style.maxWidth = `${Math.max(2 * LEAST, room)}px`
+    const most = innerHeight - belowOf(chart) - topOf(chart, panel.node) - beside
+    panel.node.style.maxWidth = `${Math.max(2 * LEAST, most)}px`
   }
+}
+// On a phone the pictures share what the first screen has left. Where that is too little, the question
+// makes room, and words that say more than the answer stand below the pictures.
+const fitPhone = (chart) => {
+  const shown = chart.panels.filter((panel) => !panel.node.hidden)
+  const least = (panel) => panel.square ? 1.6 * LEAST : Math.min(LEAST, 0.75 * panel.full)
+  const lacks = ({ room, rows }) => rows.reduce((sum, row) => sum + Math.max(...row.map(least)) - room, 0) > 0
+  chart.root.classList.remove("below")
+  let found = roomOf(chart, shown, RIM)
+  if (chart.at[STAGE] > 0 && lacks(found)) {
+    chart.root.classList.add("below")
+    found = roomOf(chart, shown, RIM)
+  }
+  const { room, rows } = found
+  const big = rows.map((row) => Math.max(...row.map(least))).filter((height) => height > room)
+  const rest = room - big.reduce((sum, height) => sum + height - room, 0) / Math.max(1, rows.length - big.length)
+  for (const panel of shown) high(panel, Math.min(panel.full, Math.max(least(panel), Math.floor(rest))))
+}
+const high = (panel, height) => {
+  panel.late ||= panel.square || panel.height !== height // a square may be lower than asked
+  panel.height = panel.most = height
+  panel.svg.setAttribute("height", height)
+}
+// How high a picture may be in each row of those shown, and the rows.
+const roomOf = (chart, shown, below) => {
+  const rows = new Map()
+  for (const panel of shown) {
+    panel.full ??= panel.height
+    panel.svg.setAttribute("height", panel.full)
+    const top = panel.node.getBoundingClientRect().top
+    rows.set(top, [...rows.get(top) ?? [], panel])
+  }
+  const box = chart.lesson.pictures.parentElement
+  const rest = box.scrollHeight - [...rows.values()]
+    .reduce((sum, row) => sum + Math.max(...row.map((panel) => panel.full)), 0)
+  const room = innerHeight - topOf(chart, box) - below - rest
+  return { room: Math.floor(room / Math.max(1, rows.size)), rows: [...rows.values()] }
 }
 // Room for what stands below a lesson: links in the page, a line in a file.
 const belowOf = (chart) => chart.root.getRootNode().host ? 92 : 64
@@ -175,19 +194,18 @@ const belowOf = (chart) => chart.root.getRootNode().host ? 92 : 64
 const speak = (chart) => {
   const { lesson } = chart, stage = stageOf(chart), { formula } = stage
   const beat = lesson.story?.beat
-  set(lesson.spoken, words(chart, beat?.words) || words(chart, stage.words))
+  say(lesson.spoken, words(chart, beat?.words) || words(chart, stage.words))
   const answer = chart.at[STAGE] === 1 && (lesson.prediction.pick || predicted(chart) && !lesson.story)
-  set(lesson.answered, answer ? words(chart, lesson.prediction.answer) : "")
+  say(lesson.answered, answer ? words(chart, lesson.prediction.answer) : "")
   lesson.answered.hidden = !lesson.answered.textContent
   const { bars } = lesson.prediction // of several, the answer says all that they show
   lesson.asked.hidden = !bars || chart.at[STAGE] > 1 || (answer && bars.length > 1)
   for (const node of lesson.formula.querySelectorAll("[data-value]")) {
-    set(node, words(chart, formula.values[node.dataset.value]))
+    say(node, words(chart, formula.values[node.dataset.value]))
   }
   lesson.watch.textContent = lesson.story ? "Pause" : "Watch"
   marksOf(chart)
 }
-const set = (node, text) => { if (node.textContent !== text) node.textContent = text }
 
 // ---- What the student predicts ----
 
@@ -256,7 +274,7 @@ const marksOf = (chart) => {
     card.setAttribute("aria-pressed", String(picked))
     card.setAttribute("aria-disabled", String(chart.at[STAGE] > 0))
     card.classList.toggle("right", right)
-    set(card.tag, right ? one.found + (picked ? " \u2713" : "") : picked ? "your pick" : "")
+    say(card.tag, right ? one.found + (picked ? " \u2713" : "") : picked ? "your pick" : "")
   })
 }
 

@@ -16,6 +16,12 @@ const html = (parent, name, className = "", text = "") => {
   return parent.appendChild(node)
 }
 
+// Written only where it is another: the browser lays out anew whatever is written.
+const change = (node, name, value) => {
+  if (node.getAttribute(name) !== value) node.setAttribute(name, value)
+}
+const say = (node, text) => { if (node.textContent !== text) node.textContent = text }
+
 // Message: length of the JSON, the JSON, then all numbers: float32, or bytes where they are small,
 // or steps of 16 bits from a middle.
 const read = (bytes) => {
@@ -59,16 +65,17 @@ const sliders = (value, found = new Set()) => {
 
 // One panel's nodes, made for a width; returns what redraws the marks of some sliders.
 const draw = (chart, panel) => {
+  const zoom = zoomed()
   panel.width = panel.node.clientWidth
-  const width = Math.max(panel.small ? 80 : 200, panel.width)
-  const s = scales(panel, width)
+  const width = Math.max(panel.small ? 80 : 150, panel.width / zoom)
+  const s = scales(panel, width, zoom)
   panel.svg.setAttribute("viewBox", `0 0 ${width} ${s.height}`)
-  panel.svg.setAttribute("height", s.height)
+  panel.svg.setAttribute("height", zoom * s.height)
   panel.svg.replaceChildren()
   panel.under.replaceChildren()
   const px = (value) => `${value}px`
-  Object.assign(panel.under.style, { left: px(s.left), top: px(s.top),
-    width: px(s.right - s.left), height: px(s.bottom - s.top) })
+  Object.assign(panel.under.style, { left: px(zoom * s.left), top: px(zoom * s.top),
+    width: px(s.right - s.left), height: px(s.bottom - s.top), transform: `scale(${zoom})` })
   frame(panel.svg, panel, s, width)
   const clip = make(panel.svg, "clipPath", { id: panel.id })
   make(clip, "rect", { x: s.left, y: s.top - 1, width: Math.max(0, s.right - s.left),
@@ -95,42 +102,63 @@ const draw = (chart, panel) => {
     const path = make(marks, "path", look)
     const ink = mark.color ? `fill:${inked(mark.color)}` : ""
     const label = mark.label ? make(labels, "text", { class: "mark", style: ink }) : null
-    const set = () => {
+    const item = { by, label, mark }
+    item.set = () => {
       const d = shapes[mark.kind](chart, s, mark)
-      path.setAttribute("d", d)
-      if (halo) halo.setAttribute("d", d)
+      change(path, "d", d)
+      if (halo) change(halo, "d", d)
       if (!label) return
       const [x, y, anchor] = labelPlace(chart, s, mark)
       const there = Number.isFinite(x + y) // a line of which no point is there has no label
       const text = words(chart, mark.label)
       const keyed = panel.legend.some((key) => words(chart, key.label) === text)
-      label.textContent = there && !keyed ? text : ""
+      say(label, there && !keyed ? text : "")
       if (!there) return
-      label.setAttribute("x", f(x)); label.setAttribute("y", f(y))
-      label.setAttribute("text-anchor", anchor)
+      item.y = y
+      change(label, "x", f(x))
+      change(label, "text-anchor", anchor)
+      if (mark.kind !== "line") change(label, "y", f(y)) // those of lines `apart` sets
     }
-    set()
-    return { by, set, label, mark }
+    item.set()
+    return item
   })
   if (panel.click) pressable(chart, panel, s)
   apart(panel, s)
+  narrow(panel)
+}
+// Notes that stand side by side have letters small enough not to touch.
+const narrow = (panel) => {
+  const rows = new Map()
+  for (const { label, mark } of panel.drawn) {
+    if (mark.kind !== "note" || mark.anchor !== "middle" || !label?.textContent) continue
+    const y = label.getAttribute("y")
+    rows.set(y, [...rows.get(y) ?? [], label])
+  }
+  for (const row of rows.values()) {
+    if (row.length < 2) continue
+    const xs = row.map((label) => Number(label.getAttribute("x"))).sort((a, b) => a - b)
+    const pitch = Math.min(...xs.slice(1).map((x, i) => x - xs[i]))
+    const longest = Math.max(...row.map((label) => label.getComputedTextLength()))
+    const size = parseFloat(getComputedStyle(row[0]).fontSize) * Math.min(1, 0.86 * pitch / longest)
+    for (const label of row) label.style.fontSize = `${size}px`
+  }
 }
 // Labels at the ends of lines are pushed apart, keeping their order.
 const apart = (panel, s) => {
   const ends = panel.drawn.filter((item) => item.label?.textContent && item.mark.kind === "line")
-    .map((item) => ({ node: item.label, y: Number(item.label.getAttribute("y")) }))
+    .map((item) => ({ node: item.label, y: item.y }))
     .sort((a, b) => a.y - b.y)
   for (let i = 1; i < ends.length; i++) ends[i].y = Math.max(ends[i].y, ends[i - 1].y + 14)
   let floor = s.bottom + 2
   for (let i = ends.length - 1; i >= 0; i--) {
     ends[i].y = Math.min(ends[i].y, floor)
     floor = ends[i].y - 14
-    ends[i].node.setAttribute("y", f(ends[i].y))
+    change(ends[i].node, "y", f(ends[i].y))
   }
   panel.scale = s
 }
 
-const say = (chart) => {
+const sayAll = (chart) => {
   chart.sliders.forEach((slider, i) => {
     if (!slider.output) return
     const shown = slider.shown[chart.at[i]]
@@ -139,10 +167,7 @@ const say = (chart) => {
     slider.input.style.setProperty("--fill", `${100 * part}%`)
     slider.input.setAttribute("aria-valuetext", shown)
   })
-  for (const { node, value } of chart.texts) {
-    const text = words(chart, value)
-    if (node.textContent !== text) node.textContent = text
-  }
+  for (const { node, value } of chart.texts) say(node, words(chart, value))
   if (chart.lesson) speak(chart)
 }
 // What a picture shows, for those who do not see it.
@@ -169,7 +194,7 @@ const redraw = (chart) => {
     describeSoon(chart, panel)
   }
   chart.moved.clear()
-  say(chart)
+  sayAll(chart)
   chart.redraws += 1
   chart.root.dataset.redraws = chart.redraws
 }
@@ -210,19 +235,36 @@ const nearest = (grid, value) =>
   grid.reduce((best, v, i) => (Math.abs(v - value) < Math.abs(grid[best] - value) ? i : best), 0)
 
 // Before a room: the first row of pictures, as high as the window has room between the sliders and
-// the bar; a square one is narrower where it would be higher.
-const BAR = 58
+// the bar; a square one is narrower where it would be higher. A hall is a room seen larger.
+const BAR = 58, ROOM = [1280, 720]
+const zoomed = () => presenting() ? Math.max(1, Math.min(innerWidth / ROOM[0], innerHeight / ROOM[1])) : 1
 const oneScreen = (chart) => {
   chart.root.classList.add("present")
   chart.panels.forEach((panel, i) => {
     panel.node.hidden = i >= chart.columns
-    if (!panel.node.hidden) grow(panel, innerHeight - topOf(chart, panel.svg) - BAR)
+    if (!panel.node.hidden) grow(panel, innerHeight - topOf(chart, panel.svg) - BAR * zoomed())
   })
 }
 const grow = (panel, room) => {
   const height = Math.max(180, Math.floor(room))
   panel.late ||= height !== panel.height
   panel.height = panel.most = height
+}
+// Elsewhere the first row of pictures, on a phone the first one, is lower where that brings it onto
+// the first screen.
+const LOWER = 0.7, EDGE = 8
+const firstScreen = (chart) => {
+  const [{ node: first }] = chart.panels
+  const { top } = first.getBoundingClientRect()
+  for (const panel of chart.panels) {
+    if (panel.node.getBoundingClientRect().top !== top) continue
+    panel.full ??= panel.height
+    const full = panel.square ? Math.min(460, panel.node.clientWidth) : panel.full
+    const room = Math.floor(innerHeight - topOf(chart, panel.svg) - EDGE)
+    const height = room < full && room >= LOWER * full ? room : full
+    panel.late ||= height !== (panel.most ?? full)
+    panel.height = panel.most = height
+  }
 }
 const onePage = (chart) => chart.root.getRootNode().host?.closest('[data-testid="stMain"]')
 // Where a node begins in the window before anything is scrolled.
@@ -271,17 +313,16 @@ const build = (chart, root) => {
   })
   if (chart.lesson) {
     for (const panel of chart.panels) panel.node.hidden = true
-    say(chart) // pictures get the room that words leave
+    sayAll(chart) // pictures get the room that words leave
     dress(chart)
     listen(chart)
   } else {
-    if (presenting()) {
-      say(chart) // words take their room first
-      oneScreen(chart)
-    }
+    sayAll(chart) // words take their room first
+    if (presenting()) oneScreen(chart)
+    else firstScreen(chart)
     drawAnew(chart) // only now have all of them their width
   }
-  say(chart)
+  sayAll(chart)
 }
 
 const leave = (chart) => {
@@ -327,6 +368,7 @@ export default function (component) {
       width = root.clientWidth
       if (built.lesson) return dress(built)
       if (present) oneScreen(built)
+      else firstScreen(built)
       drawAnew(built)
     })
     chart.observer.observe(root)

@@ -14,15 +14,15 @@ const written = (v, axis, i) => {
   return axis.percent ? text + "%" : text
 }
 
-const scales = (panel, width) => {
+const scales = (panel, width, zoom) => {
   const longest = Math.max(0, ...(panel.y.shown ?? []).map((name) => name.length))
   const bare = panel.small ? 4 : 12
   const left = panel.y.hidden ? bare : Math.min(Math.max(48, 6.5 * longest + 12), 0.45 * width)
   const top = panel.small ? 2 : panel.y.label ? 26 : 18
   const foot = panel.x.hidden && !panel.x.label ? 4 : panel.small ? 17 : 38
   const room = width - Math.max(panel.y.hidden ? bare : 16, (panel.small ? 4 : 8) + panel.margin)
-  const right = panel.square && panel.most ? Math.min(room, left + panel.most - top - foot) : room
-  const height = panel.square ? top + right - left + foot : panel.height
+  const right = panel.square && panel.most ? Math.min(room, left + panel.most / zoom - top - foot) : room
+  const height = panel.square ? top + right - left + foot : panel.height / zoom
   const box = { left, right, top, bottom: height - foot, width, height }
   let [x0, x1] = panel.x.limits
   let [y0, y1] = panel.y.limits
@@ -210,7 +210,7 @@ const frame = (svg, panel, s, width) => {
     node.textContent = text
   }
   if (!panel.y.hidden) {
-    for (const [i, v] of (panel.y.ticks ?? ticks(s.y0, s.y1, 4)).entries()) {
+    for (const [i, v] of (panel.y.ticks ?? ticks(s.y0, s.y1, Math.min(4, (s.bottom - s.top) / 16))).entries()) {
       line(s.left, s.y(v), s.right, s.y(v), "grid")
       put(s.left - 6, s.y(v) + 4, written(v, panel.y, i), "tick", "end")
     }

@@ -81,7 +81,7 @@ def power_over_gamma_and_beta(look: ConformalView, counted: MeasuredPower | None
                 VLine(over(BETAS, "beta")),
             ],
             title="Power over beta",
-            x=Axis((-0.02, 1.02), "beta: the network is moved back to its random start"),
+            x=Axis((-0.02, 1.02), "beta: 0 trained network, 1 random network"),
             click="beta",
             **_power_frame(look, counted, "Press to move beta.", legend),
         )

@@ -69,10 +69,10 @@ class CalibrationQuestion(Question[CalibrationErrors]):
     reading_guide = (
         "Each number has a 95% interval. Coverage is how often a nominal interval of q really "
         "holds the true value. Bias is how far q sits too high, in q's own posterior sd. The "
-        "ratio of widths is q's width by the width it needs: below 1 over-confident, above 1 "
-        "under-confident. Contraction is 1 - posterior variance / prior variance. If q were "
-        "correct, coverage would be nominal, bias 0 and the ratio 1, up to these intervals; p "
-        "is corrected over parameters, and the worst parameter stands first."
+        "ratio of widths is q's width divided by the width it should have: below 1 "
+        "over-confident, above 1 under-confident. Contraction is 1 - posterior variance / prior "
+        "variance. If q were correct, coverage would be nominal, bias 0 and the ratio 1, up to "
+        "these intervals; p is corrected over parameters, and the worst parameter stands first."
     )
 
     def obstacle(self, upload: Upload) -> str | None:

@@ -97,9 +97,9 @@ def misfit_picture(worst: Sequence[ParameterErrors], labels: Sequence[str]) -> D
         "Bias and width",
         Grid(panels, columns=2),
         "Left: how far q sits too high (right of the dashed line) or too low, in its own "
-        "posterior sd. Right: q's width by the width it needs, below 1 over-confident, above 1 "
-        "under-confident. If q were correct, about 95 of 100 whiskers would cross the dashed "
-        "lines.",
+        "posterior sd. Right: q's width divided by the width it should have, below 1 "
+        "over-confident, above 1 under-confident. If q were correct, about 95 of 100 whiskers "
+        "would cross the dashed lines.",
     )
 
 

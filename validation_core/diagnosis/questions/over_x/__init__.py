@@ -44,10 +44,10 @@ class OverXQuestion(Question[ErrorsOverX]):
     title = "Where over x"
     reading_guide = (
         "Each line is the size of one error of q near each x, smoothed over neighbours: how far q "
-        "sits too high, its width by the width it needs, or how well a classifier tells true "
-        "values from q's draws. If q were correct, the line would stay inside the grey band at 95 "
-        "of 100 places. Only the p-values tell a bump from chance: they count every place and "
-        "every error that was looked at."
+        "sits too high, its width divided by the width it should have, or how well a classifier "
+        "tells true values from q's draws. If q were correct, the line would stay inside the grey "
+        "band at 95 of 100 places. Only the p-values tell a bump from chance: they count every "
+        "place and every error that was looked at."
     )
 
     def obstacle(self, upload: Upload) -> str | None:
