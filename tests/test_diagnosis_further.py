@@ -339,12 +339,15 @@ def test_the_exact_verdict_is_had_without_training(store):
     assert "learned" not in encode(Omnibus())  # stored results keep their keys
 
 
-def test_a_process_that_helpers_join_begins_with_the_longest_training():
+def test_helpers_begin_with_what_relabelling_finds_at_once():
+    """It waits for no network, while the process that they join trains the longest one."""
     queue = tasks.tasks(exact(n=100), diagnosis.default_methods(), 0)
-    dear = tasks.longest_training(queue)
-    ordered = tasks.longest_training_first(queue)
-    assert ordered[0] is dear
-    assert ordered[1:] == [task for task in queue if task is not dear]
+    dear, (at_once,) = tasks.longest_training(queue), [t for t in queue if t == queue[-1].first]
+    for given in (queue, [task for task in queue if task != at_once]):
+        first, *others, last = tasks.work_beside_helpers(given)
+        assert first is dear
+        assert last == at_once
+        assert others == [task for task in queue if task not in (dear, at_once)]
 
 
 def test_two_of_a_kind_are_two_tests(store):

@@ -416,12 +416,12 @@ def diagnose(
         queue, left_out = _queue(upload, chosen, asked, seed, everything=questions != "usual")
         for question in left_out:
             watch.left_out(question)
-        if budget is None:  # relabelling without learned scores is not needed here
+        if budget is None:  # relabelling without learned scores is not needed in one process
             queue = [task for task in queue if not _preliminary(task)]
         under = _asked_under(queue, upload, seed, store)
         queue = [*under, *queue]
         with helper_processes(queue, store, [upload], budget) as helpers:
-            ordered = tasks.longest_training_first(queue) if helpers else queue
+            ordered = tasks.work_beside_helpers(queue) if helpers else queue
             run_in_turn(ordered, store, watch, budget, helpers=helpers)
     records, _ = tasks.records(store, upload, chosen, seed)
     relabelling = next((task.load(store) for task in under), None)
@@ -499,7 +499,8 @@ def ask(
     ]
     queue: list[Task] = [*trainings, relabelling, *studies]
     with progress_watch(progress) as watch, helper_processes(queue, store, [upload]) as helpers:
-        run_in_turn(queue, store, watch, helpers=helpers)
+        ordered = tasks.work_beside_helpers(queue) if helpers else queue
+        run_in_turn(ordered, store, watch, helpers=helpers)
     record = relabelling.load(store)
     assert record is not None, "it has run"
     results = [result for study in studies if (result := study.load(store)) is not None]

@@ -192,6 +192,11 @@ class RelabelTask(_RecordStudy, spec="relabel"):
             Training(source=source, recipe=recipe, seed=self.seed) for recipe in self.recipes
         )
 
+    @property
+    def first(self) -> RelabelTask | None:
+        """The answer at once, which the one with learned scores goes on from; None without any."""
+        return replace(self, names=(), recipes=(), whole=False) if self.names else None
+
     def compute(self, store: Store, report: Report) -> Record:
         """Test, training the networks that the store lacks."""
         upload = load_table(store, self.digest)
@@ -199,7 +204,7 @@ class RelabelTask(_RecordStudy, spec="relabel"):
             name: trained_scores.trained(store, training, report)
             for name, training in zip(self.names, self.trainings, strict=True)
         }
-        first = replace(self, names=(), recipes=(), whole=False) if self.names else None
+        first = self.first
         return run_relabelling(
             upload,
             self.method,
@@ -302,14 +307,19 @@ def longest_training(work: Sequence[object]) -> TrainTask | None:
     return next((task for task in work if isinstance(task, TrainTask) and _localizes(task)), None)
 
 
-def longest_training_first(work: Sequence[_Piece]) -> list[_Piece]:
-    """The same work, the training that takes longest at its front.
+def work_beside_helpers(work: Sequence[_Piece]) -> list[_Piece | RelabelTask]:
+    """The same work for a process that helpers join, in its order from both ends.
 
-    A process that helpers join begins with it: they are still starting, and then do the others
-    beside it.
+    The process begins with the training that takes longest: helpers are still starting. They take
+    from the end, where relabelling's answer at once is added, so that the one with learned scores,
+    which waits for that training, has little left to do.
     """
     dear = longest_training(work)
-    return sorted(work, key=lambda task: task is not dear)
+    first = dict.fromkeys(
+        task.first for task in work if isinstance(task, RelabelTask) and task.first is not None
+    )
+    rest = [task for task in work if task is not dear and task not in first]
+    return [*(task for task in work if task is dear), *rest, *first]
 
 
 def schedule_work(work: Sequence[_Piece]) -> list[_Piece]:

@@ -96,7 +96,7 @@ def _affine(parameters: Tensors, i: int, h: Tensor) -> Tensor:
     if bias.ndim == 3:
         return torch.baddbmm(bias, h, weight)
     if len(weight) == 1:  # one network: the plain product is faster than the batched one
-        return torch.addmm(bias[0], h[0], weight[0]).unsqueeze(0)
+        return torch.addmm(bias.squeeze(0), h.squeeze(0), weight.squeeze(0)).unsqueeze(0)
     return torch.baddbmm(bias.unsqueeze(1), h, weight)
 
 

@@ -128,7 +128,7 @@ class Battery:
             block = part.block
             at = (slots[:, block.rows] + self.pools.first[block.rows]).T
             values, others = (np.take(array, at, axis=0) for array in (block.values, block.others))
-            out.append(_largest(part, values, others))
+            out.append(_largest(part, values, others.sum(axis=0)))
             if part is self.parts[0]:
                 last = [_products(self.gram, values)] if self.gram is not None else []
                 last += [self.support.statistics(at)] if self.support is not None else []
@@ -176,8 +176,8 @@ class Battery:
         for part in self.parts:
             block = part.block
             read = [by_name[name].of_rows(block.rows) for name in block.names]
-            values, others = block.truths(read)
-            out.append(_largest(part, values, others))
+            values, sums = block.truths(read)
+            out.append(_largest(part, values, sums))
             if part is self.parts[0]:
                 last = [_products(self.gram, values)] if self.gram is not None else []
                 own = [score.magnitude.value for score in read if score.magnitude is not None]
@@ -203,9 +203,9 @@ def _numbers_over_x(part: _BlockStatistics) -> int:
 def _largest(
     part: _BlockStatistics, picked: NDArray[np.float32], others: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """The largest |z| (B, C) of each cell, for features (n, B, F') and others (n, B, F - F') of
-    the slots that are picked."""
-    sums = np.concatenate([picked.sum(axis=0), others.sum(axis=0)], axis=1)  # (B, F)
+    """The largest |z| (B, C) of each cell, for features (n, B, F') of the slots that are picked,
+    and sums (B, F - F') of the others over rows."""
+    sums = np.concatenate([picked.sum(axis=0), others], axis=1)  # (B, F)
     z = sums * part.scale
     squares = [np.square(z[:, one.features]).sum(axis=1) for one in part.squares]
     squares += [np.square(z[:, one.features] @ one.whitening).sum(axis=1) for one in part.squares]

@@ -75,13 +75,20 @@ class Block:
     def truths(
         self, scores: Sequence[SlotRanks]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Features (n, T, F') and (n, T, F - F') of truths with scores u (T, n) beside these
-        rows' pools."""
+        """Features of truths with scores u (T, n) beside these rows' pools: (n, T, F') of those
+        that are looked at over x, and sums (T, F - F') over rows of the others."""
         entries = _ordered(self.measured(scores))
-        out = np.empty((*scores[0].u.shape[::-1], len(entries)), np.float32)
+        trials, n = scores[0].u.shape
+        values = np.empty((n, trials, self.over), np.float32)
+        sums = np.empty((trials, len(entries) - self.over), np.float32)
+        column = np.empty((n, trials), np.float32)
         for at, (_, function) in enumerate(entries):
-            out[..., at] = np.asarray(function(), np.float32).T - self.mean[:, at, None]
-        return np.ascontiguousarray(out[..., : self.over]), out[..., self.over :]
+            np.subtract(np.asarray(function(), np.float32).T, self.mean[:, at, None], out=column)
+            if at < self.over:
+                values[..., at] = column
+            else:
+                sums[:, at - self.over] = column.sum(axis=0)
+        return values, sums
 
     @property
     def over(self) -> int:

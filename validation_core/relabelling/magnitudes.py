@@ -24,6 +24,9 @@ _NEAREST = 1e-6  # robust sds: nearer points coincide
 _MAD = 1.4826  # times the median absolute deviation is the sd of a normal law
 
 
+Counts = NDArray[np.integer]
+
+
 class Magnitudes(NamedTuple):
     """Values and distances of one parameter's slots (E,), or of truths (T, N) beside them."""
 
@@ -62,22 +65,27 @@ def magnitudes(values: Array, chosen: NDArray[np.int64]) -> Magnitudes:
     return Magnitudes(few, _far(few, centre, spread), _log_gap(gap[:, chosen], spread))
 
 
-def magnitudes_beside(ordered: Array, truth: Array, own: Array | None = None) -> Magnitudes:
+def magnitudes_beside(
+    ordered: Array, truth: Array, below: Counts | None = None, own_below: Counts | None = None
+) -> Magnitudes:
     """Magnitudes of truths (T, N) whose rows' draws are the slots.
 
     Args:
         ordered: every row's draws (N, K), ascending.
         truth: (N, T).
-        own: (N, T) the draw of the row that plays the truth, and is no neighbour; None: none does.
+        below: (N, T) draws of the row below each truth, where they have been counted.
+        own_below: (N, T) draws below the draw of the row that plays the truth, which is no
+            neighbour; None: none does.
     """
     centre, spread = centres(ordered)
     n, k = ordered.shape
     rows = np.arange(n)[:, None]
     # The nearest of the others: one of two on either side, whichever of them is not its own draw.
-    around = _searched(ordered, truth)[..., None] + np.arange(-2, 2)
+    place = _searched(ordered, truth) if below is None else below
+    around = place[..., None] + np.arange(-2, 2)
     there = (around >= 0) & (around < k)
-    if own is not None:
-        there &= around != _searched(ordered, own)[..., None]
+    if own_below is not None:
+        there &= around != own_below[..., None]
     near = ordered[rows[..., None], np.clip(around, 0, k - 1)]
     with np.errstate(over="ignore"):
         gap = np.where(there, np.abs(near - truth[..., None]), np.inf).min(axis=-1)
@@ -85,7 +93,7 @@ def magnitudes_beside(ordered: Array, truth: Array, own: Array | None = None) ->
     return Magnitudes(truth.T, _far(truth, centre, spread).T, _log_gap(gap, spread).T)
 
 
-def _searched(ordered: Array, values: Array) -> NDArray[np.int64]:
+def _searched(ordered: Array, values: Array) -> Counts:
     """Places of values (N, T) in their ascending rows (N, K)."""
     return np.stack([row.searchsorted(some) for row, some in zip(ordered, values, strict=True)])
 

@@ -169,8 +169,12 @@ def _cuts(
     )
     at = endpoint + rng.random(shape, dtype=np.float32) * (other - endpoint)
     node = np.repeat(np.arange(nodes), level.counts)
-    above = columns[feature[:, node], level.rows] > at[:, node]  # (cuts, r)
-    right = np.add.reduceat(above * counted[level.rows], start, axis=1)
+    weight, values, first = counted[level.rows], columns.ravel(), feature * columns.shape[1]
+    above, right = np.empty((how.cuts, len(node)), np.bool_), np.empty(shape)
+    for i in range(how.cuts):  # one by one: the rows of a single cut stay in the cache
+        value = values.take(first[i].take(node) + level.rows)
+        np.greater(value, at[i].take(node), out=above[i])
+        right[i] = np.add.reduceat(above[i] * weight, start)
     truths, draws = _classes(right)
     all_truths, all_draws = _classes(level.total)
     pure = _pure(heavy * truths, draws) + _pure(heavy * (all_truths - truths), all_draws - draws)

@@ -100,11 +100,16 @@ class MethodBattery:
 
     def pvalues(self, trials: SelfMadeTables, seed: int, *names: str | int) -> Float:
         """The p-values (methods, T); each method has a stream of its own."""
-        each = []
-        for method, scored in zip(self.methods, self._scored(trials), strict=True):
+        each, by_method = [], self._scored(trials)
+        learned = {
+            method.verdict_score: scored
+            for method, scored in zip(self.methods, by_method, strict=True)
+            if method.verdict_score and scored is not None
+        }
+        for method, scored in zip(self.methods, by_method, strict=True):
             if scored is None:
                 assert self.relabelled is not None
-                each.append(self.relabelled.pvalues(trials))
+                each.append(self.relabelled.pvalues(trials, learned))
             else:
                 each.append(method_pvalues(method, scored, stream(seed, *names, method.label)))
         return np.stack(each) if each else np.empty((0, len(trials)))

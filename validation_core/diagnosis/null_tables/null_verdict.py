@@ -117,14 +117,19 @@ class NullVerdict:
             _NullPart.of(self.others, learned, 1 - UNLEARNED),
         )
 
-    def pvalues(self, trials: SelfMadeTables) -> Float:
-        """The verdict's p (T,) of tables, over its parts and their shares of the level."""
-        scores = self._scores(trials)
+    def pvalues(self, trials: SelfMadeTables, learned: Mapping[str, ScoredTables]) -> Float:
+        """The verdict's p (T,) of tables, over its parts and their shares of the level.
+
+        Args:
+            trials: the tables.
+            learned: the same under each learned score, at the rows that it did not learn from.
+        """
+        scores = self._scores(trials) + self._learned_scores(learned)
         each = [part.pvalues(scores) / part.share for part in self._parts]
         return np.minimum(1.0, np.minimum.reduce(each))
 
     def _scores(self, trials: SelfMadeTables) -> list[SlotRanks]:
-        """Ranks of the true values among the other draws, by every score that is looked at."""
+        """Ranks of the true values among the other draws, of parameters and their norm."""
         theta = self.theta.on(trials)
         u = theta.mid_ranks()
         scores = [
@@ -133,22 +138,26 @@ class NullVerdict:
                 int(parameter),
                 u[parameter],
                 magnitude=magnitudes_beside(
-                    self.theta.ordered[parameter], theta.truth[parameter], theta.own[parameter]
+                    self.theta.ordered[parameter],
+                    theta.truth[parameter],
+                    theta.below[parameter],
+                    theta.own_below[parameter],
                 ),
             )
             for parameter in self.setup.parameters
         ]
         if self.norm is not None:
             scores.append(SlotRanks("norm", -1, self._norms(trials)))
-        if self.learned is None:
-            return scores
-        there = trials.at(self.learned.rows)
-        for name, pool in self.learned.pools.items():
-            scored = pool.on(there)
+        return scores
+
+    def _learned_scores(self, scored: Mapping[str, ScoredTables]) -> list[SlotRanks]:
+        """Ranks of the true values among the other draws, by the learned scores."""
+        scores = []
+        for name, pool in self.learned.pools.items() if self.learned else ():
             raw = None
             if name in RATIOS:
-                raw = log_ratios(scored.truth[0], pool.draws[0].max(axis=-1)).T
-            scores.append(SlotRanks(name, -1, scored.mid_ranks()[0], raw))
+                raw = log_ratios(scored[name].truth[0], pool.draws[0].max(axis=-1)).T
+            scores.append(SlotRanks(name, -1, scored[name].mid_ranks()[0], raw))
         return scores
 
     def _norms(self, trials: SelfMadeTables) -> NDArray[np.float32]:

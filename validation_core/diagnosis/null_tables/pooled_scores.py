@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,7 @@ from validation_core.types import Array, BlockScores, Float, PosteriorTable, Sco
 
 _SEARCHED = 16  # trials from which on a search in ordered scores is quicker than counting
 Counts = NDArray[np.int32]
+S = TypeVar("S", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +48,26 @@ class PooledScores:
         ordered = np.array(values, order="C")
         ordered.sort(axis=-1)
         return cls(score, values, ordered, (ordered[..., 1:] == ordered[..., :-1]).any(-1))
+
+    @cached_property
+    def own_counts(self) -> tuple[Counts, Counts]:
+        """Draws below and equal to each draw (S, n, K) of its row, itself among the equal."""
+        return self.counts(self.draws)
+
+    def counts(self, values: Array) -> tuple[Counts, Counts]:
+        """A row's draws below and equal to each of its values (S, n, T): (S, n, T) each."""
+        k = self.ordered.shape[-1]
+        rows = self.ordered.reshape(-1, k)
+        sought = values.reshape(len(rows), -1)
+        below = np.empty(sought.shape, np.int32)
+        for row, (ordered, some) in enumerate(zip(rows, sought, strict=True)):
+            below[row] = ordered.searchsorted(some)
+        at = np.take_along_axis(rows, np.minimum(below, k - 1), axis=-1)
+        equal = (at == sought).astype(np.int32)
+        for row in np.flatnonzero(self.repeats):
+            to = rows[row].searchsorted(sought[row], side="right")
+            equal[row] = to - below[row]
+        return below.reshape(values.shape), equal.reshape(values.shape)
 
     def on(self, trials: SelfMadeTables) -> ScoredTables:
         """The scores of these tables' truths: rows as here."""
@@ -73,43 +96,49 @@ class ScoredTables:
 
     def mid_ranks(self) -> NDArray[np.float32]:
         """Mid-ranks u (S, T, n) of the true values, among the K - 1 others and itself."""
-        below, equal = self._others()
+        below, equal = self._others
         u = (below + 0.5 * (1 + equal)) / self.pooled.draws.shape[-1]
         return np.ascontiguousarray(np.moveaxis(u, -1, 1), np.float32)
 
+    @cached_property
+    def below(self) -> Counts:
+        """Draws below each truth (S, n, T), the picked draw among them."""
+        return self._counts[0]
+
+    @cached_property
+    def own_below(self) -> Counts:
+        """Draws below each picked draw (S, n, T)."""
+        return self._picked(self.pooled.own_counts[0])
+
+    @cached_property
     def _others(self) -> tuple[Counts, Counts]:
         """Draws below and equal to each truth (S, n, T), the picked draw not among them."""
-        below, equal = self._counts()
-        below -= self.own < self.truth
-        equal -= self.own == self.truth
-        return below, equal
+        below, equal = self._counts
+        return below - (self.own < self.truth), equal - (self.own == self.truth)
+
+    def _picked(self, of_draws: NDArray[S]) -> NDArray[S]:
+        """What holds of all draws (S, n, K), of the picked ones (S, n, T)."""
+        return np.take_along_axis(of_draws, self.which.T[None], axis=-1)
 
     def ranks(self, rng: np.random.Generator) -> Float:
         """Randomised ranks u (T, S, n) of the true values, each among the other K - 1 draws."""
-        below, equal = self._others()
+        below, equal = self._others
         k = self.pooled.draws.shape[-1]
         u = (below + rng.random(self.truth.shape) * (1 + equal)) / k
         return np.ascontiguousarray(np.moveaxis(u, -1, 0))
 
+    @cached_property
     def _counts(self) -> tuple[Counts, Counts]:
         """Draws below and equal to each truth: (S, n, T) each, the picked draw among them."""
-        ordered, truth = self.pooled.ordered, self.truth
-        if truth.shape[-1] < _SEARCHED:
-            counts = count(np.moveaxis(truth, -1, 0), ordered)
-            below, equal = (np.moveaxis(a, 0, -1).astype(np.int32) for a in counts)
+        truth = self.truth
+        if truth is self.own:
+            below, equal = map(self._picked, self.pooled.own_counts)
             return below, equal
-        k = ordered.shape[-1]
-        rows = ordered.reshape(-1, k)
-        truths = truth.reshape(len(rows), -1)
-        below = np.empty(truths.shape, np.int32)
-        for row, (values, queries) in enumerate(zip(rows, truths, strict=True)):
-            below[row] = values.searchsorted(queries)
-        at = np.take_along_axis(rows, np.minimum(below, k - 1), axis=-1)
-        equal = (at == truths).astype(np.int32)
-        for at_row in np.flatnonzero(self.pooled.repeats):
-            to = rows[at_row].searchsorted(truths[at_row], side="right")
-            equal[at_row] = to - below[at_row]
-        return below.reshape(truth.shape), equal.reshape(truth.shape)
+        if truth.shape[-1] >= _SEARCHED:
+            return self.pooled.counts(truth)
+        counts = count(np.moveaxis(truth, -1, 0), self.pooled.ordered)
+        below, equal = (np.moveaxis(a, 0, -1).astype(np.int32) for a in counts)
+        return below, equal
 
     def blocks(self, rng: np.random.Generator, m: int = 1) -> BlockScores:
         """Scores p (T, n // 2) and q (T, n // 2 // m) of rows that do not overlap.
