@@ -64,9 +64,9 @@ class PooledScores:
             below[row] = ordered.searchsorted(some)
         at = np.take_along_axis(rows, np.minimum(below, k - 1), axis=-1)
         equal = (at == sought).astype(np.int32)
-        for row in np.flatnonzero(self.repeats):
-            to = rows[row].searchsorted(sought[row], side="right")
-            equal[row] = to - below[row]
+        for at_row in np.flatnonzero(self.repeats):
+            to = rows[at_row].searchsorted(sought[at_row], side="right")
+            equal[at_row] = to - below[at_row]
         return below.reshape(values.shape), equal.reshape(values.shape)
 
     def on(self, trials: SelfMadeTables) -> ScoredTables:
