@@ -339,15 +339,16 @@ def test_the_exact_verdict_is_had_without_training(store):
     assert "learned" not in encode(Omnibus())  # stored results keep their keys
 
 
-def test_helpers_begin_with_what_relabelling_finds_at_once():
+def test_helpers_can_find_what_relabelling_tells_at_once():
     """It waits for no network, while the process that they join trains the longest one."""
     queue = tasks.tasks(exact(n=100), diagnosis.default_methods(), 0)
-    dear, (at_once,) = tasks.longest_training(queue), [t for t in queue if t == queue[-1].first]
-    for given in (queue, [task for task in queue if task != at_once]):
-        first, *others, last = tasks.work_beside_helpers(given)
-        assert first is dear
-        assert last == at_once
-        assert others == [task for task in queue if task not in (dear, at_once)]
+    dear, at_once = tasks.longest_training(queue), queue[-1].first
+    assert at_once in queue
+    without = [task for task in queue if task != at_once]
+    ordered = tasks.work_beside_helpers(without)
+    assert ordered[0] is dear
+    assert ordered[-2:] == [at_once, queue[-1]]
+    assert set(ordered) == set(tasks.work_beside_helpers(queue)) == set(queue)
 
 
 def test_two_of_a_kind_are_two_tests(store):

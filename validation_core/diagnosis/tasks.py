@@ -308,18 +308,18 @@ def longest_training(work: Sequence[object]) -> TrainTask | None:
 
 
 def work_beside_helpers(work: Sequence[_Piece]) -> list[_Piece | RelabelTask]:
-    """The same work for a process that helpers join, in its order from both ends.
+    """The same work in order for a process that helpers join.
 
-    The process begins with the training that takes longest: helpers are still starting. They take
-    from the end, where relabelling's answer at once is added, so that the one with learned scores,
-    which waits for that training, has little left to do.
+    The process begins with the training that takes longest: helpers are still starting. Before
+    relabelling with learned scores, which waits for that training, comes its answer at once: a
+    helper can work it out meanwhile, so that little is left to do.
     """
     dear = longest_training(work)
-    first = dict.fromkeys(
-        task.first for task in work if isinstance(task, RelabelTask) and task.first is not None
-    )
-    rest = [task for task in work if task is not dear and task not in first]
-    return [*(task for task in work if task is dear), *rest, *first]
+    ordered: list[_Piece | RelabelTask] = [task for task in work if task is dear]
+    for task in work:
+        first = task.first if isinstance(task, RelabelTask) else None
+        ordered += [one for one in (first, task) if one is not None and one not in ordered]
+    return ordered
 
 
 def schedule_work(work: Sequence[_Piece]) -> list[_Piece]:
