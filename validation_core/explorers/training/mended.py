@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from validation_core.estimators import TrainedEstimator
     from validation_core.store import Store
 
-_SETS = 4
+_SETS = 3
 """Sets of other draws behind E[K w] at each true value."""
 _LEARNING = 0.6  # of the time
 _ROWS = 100  # of fresh pairs that are weighed at a time
@@ -62,7 +62,7 @@ class MendedNatsStudy(Study[MendedNats], spec="mended_nats"):
     """Simulations that the mend learns from and is judged on."""
     draws: int = 200
     """Of q at each x: so many are weighed among one another, 400 at most."""
-    pairs: int = 300
+    pairs: int = 200
     """Fresh ones for true nats."""
     seed: int = 0
 
