@@ -94,7 +94,7 @@ class MendedNatsStudy(Study[MendedNats], spec="mended_nats"):
         function = mended.mending()
         for first in range(0, self.pairs, _ROWS):
             rows = slice(first, first + _ROWS)
-            fall[rows], bias[rows] = _density_ratio(
+            fall[rows], bias[rows] = density_ratio(
                 function, estimator, fresh.theta[rows], fresh.x[rows], self.draws, rng
             )
             report(_LEARNING + (1 - _LEARNING) * min(1.0, rows.stop / self.pairs), {})
@@ -109,7 +109,7 @@ class MendedNatsStudy(Study[MendedNats], spec="mended_nats"):
         )
 
 
-def _density_ratio(
+def density_ratio(
     function: MendFunction,
     estimator: TrainedEstimator,
     theta: Array,
