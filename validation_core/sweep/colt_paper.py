@@ -50,7 +50,7 @@ FIGURE_3: tuple[Perturbation, ...] = (
 _SHIPPED: dict[tuple[int, int], tuple[Perturbation, ...]] = {
     (3, 3): PERTURBATIONS,
     (10, 10): PERTURBATIONS,
-    (10, 50): ("mean_shift", "covariance_scaling"),
+    (10, 50): ("mean_shift", "covariance_scaling", "anisotropic"),
 }
 """Errors whose power is shipped, by the dimensions of theta and x."""
 _FIRST: tuple[Embedding, ...] = ("fourier", "identity")
@@ -163,8 +163,8 @@ def shipped_training() -> MapTask:
 def shipped_power() -> tuple[Sweep, ...]:
     """Power shipped with the package, of one network for all gammas.
 
-    On the plane that the CoLT page opens with, by every embedding; for the paper's figures, as
-    many panels as were worth their time.
+    On the plane that the CoLT page opens with, by every embedding; on the tree; for the paper's
+    figures of errors, as many panels as were worth their time.
     """
     plane: Benchmark = Gaussian(dim_x=2, dim_theta=2)
     errors = [
@@ -175,6 +175,7 @@ def shipped_power() -> tuple[Sweep, ...]:
     ]
     return (
         *figure_sweeps(plane, EMBEDDINGS),
+        *figure_sweeps(Tree()),
         *(sweep for each in errors for sweep in figure_sweeps(each)),
     )
 
