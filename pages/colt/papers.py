@@ -89,7 +89,7 @@ def _spiral() -> None:
             ("steps", *(each.key for each in found.values())),
             lambda: paper_figures.distances(series, _STEPS),
         )
-        live.chart(payload, key="fig4d", save_as="Distance from uniform on the tree")
+        live.chart(payload, key="fig4d", save_as="Distance from uniform on the spiral")
     st.subheader("Figure 7 (h): power and type I error by the same", anchor=False)
     _power([("Spiral, ideal denoiser", Spiral())], _STEPS)
 
