@@ -50,7 +50,7 @@ FIGURE_3: tuple[Perturbation, ...] = (
 _SHIPPED: dict[tuple[int, int], tuple[Perturbation, ...]] = {
     (3, 3): PERTURBATIONS,
     (10, 10): PERTURBATIONS,
-    (10, 50): ("mean_shift", "covariance_scaling", "anisotropic"),
+    (10, 50): ("mean_shift", "covariance_scaling", "anisotropic", "heavy_tail"),
 }
 """Errors whose power is shipped, by the dimensions of theta and x."""
 _FIRST: tuple[Embedding, ...] = ("fourier", "identity")

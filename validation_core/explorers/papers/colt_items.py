@@ -316,8 +316,8 @@ ITEMS: tuple[Item, ...] = (
         "Appendix D.2, Figures 8 to 13",
         "Power for six errors in four sizes of x and theta.",
         "differs",
-        "All six in three and in ten dimensions, three at (50, 10), by one network for all gammas "
-        "in place of three for each. Not shipped: three at (50, 10), ten minutes of one core each, "
+        "All six in three and in ten dimensions, four at (50, 10), by one network for all gammas "
+        "in place of three for each. Not shipped: two at (50, 10), ten minutes of one core each, "
         "and (100, 100), half an hour each; a button runs them.",
         (_ERRORS, _POWER),
         ("gaussian", "colt"),
