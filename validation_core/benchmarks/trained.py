@@ -222,3 +222,5 @@ class Trained(Pairs):
 
     def log_ratio(self, theta: Array, x: Array, gamma: float) -> Array:
         return self.log_p(theta, x, gamma) - self.log_q(theta, x, gamma)
+
+    log_weight = log_ratio
