@@ -42,6 +42,12 @@ class Course(NamedTuple):
     """A copy of all that is kept."""
 
 
+def split(pairs: int, rng: np.random.Generator) -> tuple[_Rows, _Rows]:
+    """Rows that are held out, a tenth of the pairs but at least two, and rows that are learnt."""
+    order, tenth = rng.permutation(pairs), max(2, pairs // 10)
+    return order[:tenth], order[tenth:]
+
+
 def fit(
     course: Course,
     recipe: Estimator,
@@ -63,8 +69,7 @@ def fit(
         report: called at every epoch.
         watch: called with the epoch and the parameters as they stand, from 0 on.
     """
-    order, tenth = rng.permutation(pairs), max(2, pairs // 10)
-    held, learnt = order[:tenth], order[tenth:]
+    held, learnt = split(pairs, rng)
     parts = training.slices(len(learnt), max(1, round(len(learnt) / recipe.batch)))
 
     def epochs() -> Iterator[list[_Rows]]:

@@ -259,7 +259,7 @@ def train_and_store(
         at_once = len(batch.trainings)
         for training, network in _learn_batch(batch, tell, failures.__setitem__):
             networks[training] = network
-            _save(store, training, network)
+            save_network(store, training, network)
     if len(trainings) == 1 and failures:
         raise failures[trainings[0]]
     if failures:
@@ -284,7 +284,8 @@ def _learn_batch(
     yield from zip(batch.trainings, networks, strict=True)
 
 
-def _save(store: Store, training: Training, network: Any) -> None:
+def save_network(store: Store, training: Training, network: Any) -> None:
+    """Store a trained network under its key."""
     meta = {
         "label": training.label,
         "seconds": network.seconds,
