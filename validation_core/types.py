@@ -301,6 +301,9 @@ class Benchmark(Specification):
 class Pairs(Benchmark):
     """A benchmark that draws theta and x jointly, and whose q is costly at each new x."""
 
+    theta_at_x: ClassVar[bool] = False
+    """Whether theta can be drawn at a given x as well."""
+
     def pairs(self, n: int, gamma: float, rng: np.random.Generator) -> Joint:
         """n independent draws of (theta, x)."""
         raise NotImplementedError

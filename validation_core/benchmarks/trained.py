@@ -81,6 +81,11 @@ class Trained(Pairs):
     title: ClassVar[str] = "Trained estimator"
     paper: ClassVar[Paper] = _PAPER
     counts_iterations: ClassVar[bool] = True
+    theta_at_x: ClassVar[bool] = True
+    version: ClassVar[int] = 1 + sum(
+        kind.version - 1 for kind in (*SIMULATORS.values(), *ESTIMATORS.values())
+    )
+    """Rises with that of any task or estimator: fields hold their names alone."""
     gamma_title: ClassVar[str] = "Simulations, or epochs"
 
     task: Literal["two_moons", "gaussian_linear"] = field(
@@ -88,11 +93,12 @@ class Trained(Pairs):
         metadata={"label": "Task", "help": "A simulator whose posterior is known at every x."},
     )
     estimator: Literal["maf", "nsf"] = field(
-        default="nsf", metadata={"label": "Estimator", "help": "What learns the posterior."}
+        default="nsf",
+        metadata={"label": "Estimator", "listed": False, "help": "What learns the posterior."},
     )
     along: Literal["simulations", "epochs"] = field(
         default="simulations",
-        metadata={"label": "In gamma's place", "help": "What q improves with."},
+        metadata={"label": "In gamma's place", "listed": False, "help": "What q improves with."},
     )
     simulations: int = field(
         default=2000,
