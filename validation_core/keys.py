@@ -49,6 +49,8 @@ _ROOMS = (
     "explorers.highdim.images.study",
     "explorers.highdim.digits.study",
     "explorers.papers.curvature",
+    "explorers.training.nats",
+    "explorers.training.scoreboard",
     "lessons",
     "engine.self_check",
 )

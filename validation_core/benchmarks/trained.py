@@ -16,6 +16,8 @@ from validation_core.estimators import ESTIMATORS, Estimator, TrainedEstimator
 from validation_core.simulators import SIMULATORS, Simulator
 from validation_core.types import Array, Joint, Pairs, Paper
 
+TaskName = Literal["two_moons", "gaussian_linear"]
+EstimatorName = Literal["maf", "nsf"]
 SIMULATIONS = (400, 1000, 2000, 10_000, 100_000)
 """Numbers of simulations, in gamma's place."""
 EPOCHS = (1, 2, 5, 10, 20, 50, 100, 200)
@@ -88,11 +90,11 @@ class Trained(Pairs):
     """Rises with that of any task or estimator: fields hold their names alone."""
     gamma_title: ClassVar[str] = "Simulations, or epochs"
 
-    task: Literal["two_moons", "gaussian_linear"] = field(
+    task: TaskName = field(
         default="two_moons",
         metadata={"label": "Task", "help": "A simulator whose posterior is known at every x."},
     )
-    estimator: Literal["maf", "nsf"] = field(
+    estimator: EstimatorName = field(
         default="nsf",
         metadata={"label": "Estimator", "listed": False, "help": "What learns the posterior."},
     )

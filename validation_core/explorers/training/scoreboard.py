@@ -1,30 +1,34 @@
 """Which test finds a real estimator's error first: power by test, training and simulations.
 
-Every test gets the same tables: N simulations that the estimator has not learnt from, and `DRAWS`
-draws of q at each. Tests that learn a score learn it from one further table of that size. Trials
-are those of a sweep at n = N; the true error of every estimator stands beside them, in nats.
+Every test gets tables of the same size: N simulations that the estimator has not learnt from, and
+`DRAWS` draws of q at each. Tests that learn a score learn it from one further table of that size.
+Trials are those of a sweep at n = N; beside them stands the estimator's true error, in nats.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
-from validation_core.benchmarks.trained import SIMULATIONS, Trained
+import numpy as np
+
+from validation_core import statistics
+from validation_core.benchmarks.trained import SIMULATIONS, EstimatorName, TaskName, Trained
 from validation_core.explorers.training.nats import Nats, NatsStudy
-from validation_core.methods import C2ST, DC, LC2ST, SBC, TARP, CoLT, Multiple, Omnibus, Uniform
+from validation_core.methods import C2ST, DC, SBC, TARP, CoLT, Multiple, Omnibus, Uniform
 from validation_core.methods.base import Method
 from validation_core.scores import trained_scores
 from validation_core.scores.classifier import TableClassifier
 from validation_core.scores.trained_scores import Training
 from validation_core.scores.upload_training import UploadTraining
 from validation_core.statistics.areas import Estimate
+from validation_core.study import Report, Study
 from validation_core.sweep import progress
-from validation_core.sweep.plan import Sweep
-from validation_core.sweep.rates import RateInterval, rate_interval
+from validation_core.sweep.plan import Sweep, SweepPlace
 from validation_core.sweep.trials import TrialDesign
-from validation_core.types import NetworkCount, PowerCell
+from validation_core.types import Array, Interval
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -35,11 +39,14 @@ SEEDS = (0, 1, 2)
 """Of the estimators' trainings."""
 DRAWS = 20
 """Draws of q at each x."""
+TRIALS = 50
+"""Tables on which each test is run."""
 FOUND = 0.5
 """Power from which a test is said to find an error."""
 TESTS: tuple[Method, ...] = (
     Omnibus(learned=False),
     SBC(),
+    TARP(),
     TARP(reference="x"),
     C2ST(),
     Multiple(),
@@ -47,15 +54,96 @@ TESTS: tuple[Method, ...] = (
     DC(),
     CoLT(),
 )
-"""The verdict without learned scores first; L-C2ST, which trains in every trial, only on request.
-"""
-WITH_LOCAL: tuple[Method, ...] = (*TESTS, LC2ST(nulls=19))
-"""The same with L-C2ST, at one x."""
+"""The verdict without learned scores, tests of ranks, and tests that learn a score."""
+
+
+class _Shipped(NamedTuple):
+    """What ships of one scoreboard."""
+
+    gammas: tuple[float, ...]
+    sizes: tuple[int, ...]
+    seeds: tuple[int, ...] = (0,)
+
+
+_FEW = (400.0, 1000.0, 2000.0, 10_000.0)
+_BOARDS: Mapping[tuple[TaskName, EstimatorName], _Shipped] = {
+    ("two_moons", "nsf"): _Shipped(_FEW, (100, 300, 1000)),
+    ("two_moons", "maf"): _Shipped(_FEW, (100, 300, 1000)),
+}
+"""What ships of the scoreboard of each task and estimator."""
+_NETWORKS: Mapping[tuple[TaskName, EstimatorName], tuple[float, ...]] = {
+    ("two_moons", "nsf"): _FEW,
+    ("two_moons", "maf"): _FEW,
+    ("gaussian_linear", "nsf"): _FEW,
+    ("gaussian_linear", "maf"): _FEW,
+}
+"""Simulations of the estimators that ship, of seed 0."""
+
+
+class TrialOutcomes(NamedTuple):
+    """p-values of tests T in the trials of one estimator at one N."""
+
+    pvalues: Array
+    """(T, trials)."""
+    seconds: Array
+    """(T,) of one trial; training is not counted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreboardStudy(Study[TrialOutcomes], spec="scoreboard"):
+    """All tests of one trained estimator, each in many trials of N simulations."""
+
+    benchmark: Trained
+    gamma: float
+    """Simulations or epochs of its training."""
+    n: int
+    tests: tuple[Method, ...] = TESTS
+    trials: int = TRIALS
+
+    @property
+    def label(self) -> str:
+        at = f"{self.benchmark.place(self.gamma)}, seed {self.benchmark.seed}"
+        return f"Tests of {self.benchmark.label} at {at}, N = {self.n:,}"
+
+    @property
+    def training(self) -> Training:
+        """Training of the estimator."""
+        return trained_scores.network_at(self.benchmark, self.gamma)
+
+    @property
+    def trainings(self) -> tuple[Training, ...]:
+        return (self.training,)
+
+    @property
+    def sweep(self) -> Sweep:
+        """The trials."""
+        return Sweep(
+            benchmark=self.benchmark,
+            methods=self.tests,
+            gammas=(self.gamma,),
+            design=TrialDesign(trials=self.trials, n=self.n, k=DRAWS),
+            recipe=TableClassifier(n=self.n, k=DRAWS, recipe=UploadTraining().classifier),
+        )
+
+    def compute(self, store: Store, report: Report) -> TrialOutcomes:
+        """Run the trials that the store lacks, part by part."""
+        sweep = self.sweep
+        left = progress.missing(sweep, store)
+        for done, task in enumerate(left):
+            report(done / len(left), {})
+            task.run(store, lambda *_: None)
+        run = progress.collect(sweep, store)
+        place = SweepPlace(self.gamma, 0.0)
+        pvalues = np.stack([run.pvalues[test.label, place] for test in self.tests])
+        seconds = {cell.label: cell.seconds / cell.trials for cell in run.cells}
+        return TrialOutcomes(
+            pvalues.astype(np.float32), np.array([seconds[test.label] for test in self.tests])
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scoreboard:
-    """Tests of the estimators of one task and one kind, over their simulations or epochs."""
+    """Tests of one task's estimators of one kind, over simulations or epochs, N and seeds."""
 
     benchmark: Trained
     """Its seed is each of `seeds` in turn."""
@@ -63,142 +151,183 @@ class Scoreboard:
     sizes: tuple[int, ...] = SIZES
     seeds: tuple[int, ...] = SEEDS
     tests: tuple[Method, ...] = TESTS
-    trials: int = 50
+    trials: int = TRIALS
 
-    def of_seed(self, seed: int) -> Trained:
-        """The benchmark of one training seed."""
-        return replace(self.benchmark, seed=seed)
-
-    def sweep(self, size: int, seed: int) -> Sweep:
-        """The trials of one N, on the estimators of one seed."""
-        return Sweep(
-            benchmark=self.of_seed(seed),
-            methods=self.tests,
-            gammas=self.gammas,
-            design=TrialDesign(trials=self.trials, n=size, k=DRAWS),
-            recipe=TableClassifier(n=size, k=DRAWS, recipe=UploadTraining().classifier),
+    def study(self, gamma: float, n: int, seed: int) -> ScoreboardStudy:
+        """The trials at one N on one estimator."""
+        return ScoreboardStudy(
+            benchmark=replace(self.benchmark, seed=seed),
+            gamma=gamma,
+            n=n,
+            tests=self.tests,
+            trials=self.trials,
         )
 
-    @property
-    def sweeps(self) -> tuple[Sweep, ...]:
-        """All trials: every N on the estimators of the first seed, then of the others."""
-        return tuple(self.sweep(size, seed) for seed in self.seeds for size in self.sizes)
-
-    def training(self, gamma: float, seed: int) -> Training:
-        """Training of one estimator."""
-        return trained_scores.network_at(self.of_seed(seed), gamma)
+    def nats(self, gamma: float, seed: int) -> NatsStudy:
+        """The true error of one estimator."""
+        benchmark = replace(self.benchmark, seed=seed)
+        return NatsStudy(training=trained_scores.network_at(benchmark, gamma))
 
     @property
     def trainings(self) -> tuple[Training, ...]:
-        """Trainings of all estimators."""
-        return tuple(self.training(gamma, seed) for seed in self.seeds for gamma in self.gammas)
+        """Trainings of its estimators."""
+        places = product(self.seeds, self.gammas)
+        return tuple(self.nats(gamma, seed).training for seed, gamma in places)
 
     @property
-    def nats(self) -> tuple[NatsStudy, ...]:
-        """The true error of each."""
-        return tuple(NatsStudy(training=training) for training in self.trainings)
+    def studies(self) -> tuple[ScoreboardStudy | NatsStudy, ...]:
+        """Everything on it: nats, then trials, those of few simulations first."""
+        nats = (self.nats(gamma, seed) for seed, gamma in product(self.seeds, self.gammas))
+        places = product(self.seeds, self.sizes, self.gammas)
+        return (*nats, *(self.study(gamma, n, seed) for seed, n, gamma in places))
 
 
-class Found(NamedTuple):
-    """How often one test rejects the estimators trained with one gamma, by N."""
+class Power(NamedTuple):
+    """Rejections of one test in the trials at one N, on the estimator of each seed."""
 
-    label: str
-    gamma: float
-    cells: Mapping[int, PowerCell]
-    """By N, over training seeds; of those whose trials have run."""
-
-    @property
-    def first(self) -> PowerCell | None:
-        """The trials of the smallest N at which it finds the error; None if at none that ran."""
-        found = (cell for _, cell in sorted(self.cells.items()) if cell.rate >= FOUND)
-        return next(found, None)
+    n: int
+    rejections: tuple[int, ...]
+    trials: tuple[int, ...]
 
     @property
-    def size(self) -> int | None:
-        """That N."""
-        return next((n for n, cell in self.cells.items() if cell is self.first), None)
+    def rate(self) -> float:
+        """Share of trials that reject: the mean over estimators."""
+        return sum(self.rejections) / sum(self.trials)
 
     @property
-    def interval(self) -> RateInterval | None:
-        """95% interval of its power there."""
-        return None if self.first is None else rate_interval(self.first)
+    def interval(self) -> Interval:
+        """The rate, from the lowest to the highest end of the estimators' Wilson intervals."""
+        low, high = statistics.wilson(np.array(self.rejections), np.array(self.trials))
+        return Interval.of(self.rate, low.min(), high.max())
+
+
+class Row(NamedTuple):
+    """How often one test rejects the estimators trained with one gamma."""
+
+    test: Method
+    powers: tuple[Power, ...]
+    """By N, rising; of the trials that have run."""
+
+    @property
+    def first(self) -> Power | None:
+        """Power at the smallest N at which it finds the error; None if at none that has run."""
+        return next((power for power in self.powers if power.rate >= FOUND), None)
 
 
 class Column(NamedTuple):
-    """Everything about the estimators trained with one gamma."""
+    """All tests of the estimators trained with one gamma, beside their true error."""
 
     gamma: float
-    tests: tuple[Found, ...]
+    rows: tuple[Row, ...]
     nats: tuple[Nats, ...]
-    """True error of each training seed; of those that are known."""
+    """Of each seed; of those that are known."""
 
     @property
-    def first(self) -> tuple[Found, ...]:
-        """The tests that find the error at the smallest N, the most powerful first."""
-        found = [test for test in self.tests if test.size is not None]
-        least = min((test.size or 0 for test in found), default=None)
-        tied = (test for test in found if test.size == least)
-        return tuple(sorted(tied, key=lambda test: -_rate(test)))
+    def first(self) -> tuple[Row, ...]:
+        """The tests that find the error at the smallest N, the most powerful there first."""
+        found = [(row.first, row) for row in self.rows if row.first is not None]
+        least = min((power.n for power, _ in found), default=0)
+        tied = [(power.rate, row) for power, row in found if power.n == least]
+        return tuple(row for _, row in sorted(tied, key=lambda pair: -pair[0]))
+
+    @property
+    def most(self) -> int:
+        """The largest N whose trials have run; 0 before any."""
+        return max((power.n for row in self.rows for power in row.powers), default=0)
 
     @property
     def forward(self) -> Estimate | None:
-        """KL(p || q): the mean over training seeds, with the error of that mean over fresh x."""
-        if not self.nats:
-            return None
-        count = len(self.nats)
-        value = sum(one.forward.value for one in self.nats) / count
-        error = sum(one.forward.error**2 for one in self.nats) ** 0.5 / count
-        return Estimate(value, error)
+        """KL(p || q), the mean over seeds."""
+        return _mean([one.forward for one in self.nats])
+
+    @property
+    def backward(self) -> Estimate | None:
+        """KL(q || p) of q restricted to where p has mass, the mean over seeds."""
+        return _mean([one.backward for one in self.nats])
+
+    @property
+    def outside(self) -> float | None:
+        """Share of q's draws where p has no mass, the mean over seeds."""
+        shares = [one.outside for one in self.nats]
+        return sum(shares) / len(shares) if shares else None
 
 
-def _rate(test: Found) -> float:
-    return 0.0 if test.first is None else test.first.rate
+def _mean(parts: Sequence[Estimate]) -> Estimate | None:
+    """The mean of independent estimates."""
+    if not parts:
+        return None
+    error = sum(part.error**2 for part in parts) ** 0.5 / len(parts)
+    return Estimate(sum(part.value for part in parts) / len(parts), error)
 
 
-def columns(board: Scoreboard, store: Store) -> tuple[Column, ...]:
-    """What has run so far, for each gamma of a scoreboard."""
-    cells = dict(_cells(board, store))
-    known = {study: study.load(store) for study in board.nats}
-    made = []
-    for gamma in board.gammas:
-        tests = tuple(
-            Found(test.label, gamma, _by_size(board, cells, test, gamma)) for test in board.tests
-        )
-        studies = (NatsStudy(training=board.training(gamma, seed)) for seed in board.seeds)
-        nats = (known[study] for study in studies)
-        made.append(Column(gamma, tests, tuple(one for one in nats if one is not None)))
-    return tuple(made)
-
-
-_Place = tuple[str, float, int, int]
-"""A test, gamma, N and a training seed."""
-
-
-def _cells(board: Scoreboard, store: Store) -> Iterator[tuple[_Place, PowerCell]]:
-    for seed in board.seeds:
-        for size in board.sizes:
-            for cell in progress.collect(board.sweep(size, seed), store).cells:
-                yield (cell.label, cell.gamma, size, seed), cell
-
-
-def _by_size(
-    board: Scoreboard, cells: Mapping[_Place, PowerCell], test: Method, gamma: float
-) -> dict[int, PowerCell]:
-    places = {
-        size: [(test.label, gamma, size, seed) for seed in board.seeds] for size in board.sizes
-    }
-    run = {size: [cells[at] for at in of_size if at in cells] for size, of_size in places.items()}
-    return {size: _merged(of_size) for size, of_size in run.items() if of_size}
-
-
-def _merged(cells: Sequence[PowerCell]) -> PowerCell:
-    """The trials of several training seeds in one cell, with the counts of each."""
-    if len(cells) == 1:
-        return cells[0]
-    return replace(
-        cells[0],
-        trials=sum(cell.trials for cell in cells),
-        rejections=sum(cell.rejections for cell in cells),
-        seconds=sum(cell.seconds for cell in cells),
-        networks=tuple(NetworkCount(cell.rejections, cell.trials) for cell in cells),
+def columns(board: Scoreboard, store: Store, level: float = 0.05) -> tuple[Column, ...]:
+    """What the store holds of a scoreboard, a column for each gamma."""
+    return tuple(
+        Column(gamma, tuple(_rows(board, store, gamma, level)), tuple(_nats(board, store, gamma)))
+        for gamma in board.gammas
     )
+
+
+def _nats(board: Scoreboard, store: Store, gamma: float) -> Iterator[Nats]:
+    for seed in board.seeds:
+        known = board.nats(gamma, seed).load(store)
+        if known is not None:
+            yield known
+
+
+def _rows(board: Scoreboard, store: Store, gamma: float, level: float) -> Iterator[Row]:
+    run: Mapping[int, list[TrialOutcomes]] = {n: [] for n in sorted(board.sizes)}
+    for n, seed in product(board.sizes, board.seeds):
+        outcomes = board.study(gamma, n, seed).load(store)
+        if outcomes is not None:
+            run[n].append(outcomes)
+    for index, test in enumerate(board.tests):
+        powers = (
+            Power(
+                n,
+                tuple(int((one.pvalues[index] <= level).sum()) for one in outcomes),
+                tuple(one.pvalues.shape[1] for one in outcomes),
+            )
+            for n, outcomes in run.items()
+            if outcomes
+        )
+        yield Row(test, tuple(powers))
+
+
+def boards() -> tuple[Scoreboard, ...]:
+    """The scoreboards of every task and estimator."""
+    return tuple(
+        Scoreboard(benchmark=Trained(task=task, estimator=estimator))
+        for task, estimator in product(get_args(TaskName), get_args(EstimatorName))
+    )
+
+
+def shipped() -> tuple[Scoreboard, ...]:
+    """The parts of them whose results ship."""
+    return tuple(
+        Scoreboard(
+            benchmark=Trained(task=task, estimator=estimator),
+            gammas=part.gammas,
+            sizes=part.sizes,
+            seeds=part.seeds,
+        )
+        for (task, estimator), part in _BOARDS.items()
+    )
+
+
+def shipped_estimators() -> tuple[Training, ...]:
+    """Trainings of the estimators that ship: every one on a shipped scoreboard is among them."""
+    behind = (
+        trained_scores.network_at(Trained(task=task, estimator=estimator), gamma)
+        for (task, estimator), gammas in _NETWORKS.items()
+        for gamma in gammas
+    )
+    boards_of = (training for board in shipped() for training in board.trainings)
+    return tuple(dict.fromkeys((*behind, *boards_of)))
+
+
+def shipped_studies() -> tuple[ScoreboardStudy | NatsStudy, ...]:
+    """The true error of every estimator that ships, and the scoreboards."""
+    nats = (NatsStudy(training=training) for training in shipped_estimators())
+    on_boards = (study for board in shipped() for study in board.studies)
+    return tuple(dict.fromkeys((*nats, *on_boards)))

@@ -115,8 +115,8 @@ def _answer(cells: Sequence[PowerCell], gamma: float, benchmark: Benchmark, alph
         return ""
     if benchmark.is_exact(gamma):
         return (
-            f"At {benchmark.place(gamma)} q is correct. It is rejected by {shares} of the tables, where "
-            f"the level is {level_text(alpha)}."
+            f"At {benchmark.place(gamma)} q is correct. It is rejected by {shares} of the tables, "
+            f"where the level is {level_text(alpha)}."
         )
     return f"At {benchmark.place(gamma)}, q is rejected by {shares} of the tables."
 
