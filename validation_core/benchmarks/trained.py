@@ -16,7 +16,9 @@ from validation_core.estimators import ESTIMATORS, Estimator, TrainedEstimator
 from validation_core.simulators import SIMULATORS, Simulator
 from validation_core.types import Array, Joint, Pairs, Paper
 
-TaskName = Literal["two_moons", "gaussian_linear"]
+TaskName = Literal[
+    "two_moons", "gaussian_linear", "gaussian_linear_uniform", "gaussian_mixture", "sir"
+]
 EstimatorName = Literal["maf", "nsf"]
 SIMULATIONS = (400, 1000, 2000, 10_000, 100_000)
 """Numbers of simulations, in gamma's place."""
