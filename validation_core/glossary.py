@@ -79,8 +79,8 @@ _WORDS: tuple[Term, ...] = (
     ),
     Term(
         "exact floor",
-        "The mean of −log p(theta | x) over the held-out pairs, where the posterior p is known: no "
-        "estimator's held-out loss is lower but for chance, and what lies above is KL(p‖q).",
+        "The mean of −log p(theta | x) over the held-out pairs, where the posterior p is known: "
+        "no estimator's held-out loss is lower but for chance, and what lies above is KL(p‖q).",
     ),
     Term(
         "held-out", "Rows that a network did not learn from; only they are tested.", ("held out",)

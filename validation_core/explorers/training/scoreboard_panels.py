@@ -107,8 +107,8 @@ def table(board: Scoreboard, shown: Sequence[Column]) -> Panel:
         height=30 * (high + 2) + 40,
         click="gamma",
         at=np.stack([places, np.full(wide, high / 2)], axis=1),
-        caption=f"The smallest N at which a test rejects q in at least {FOUND:.0%} of tables; "
-        "> N: in fewer at every N that was run. Top row: the true error. If q were correct, every test "
+        caption=f"The smallest N at which a test rejects q in {FOUND:.0%} of tables or more; > N: "
+        "in fewer at every N that was run. Top row: the true error. If q were correct, every test "
         "would reject in at most 5% of tables at any N.",
     )
 
