@@ -61,7 +61,7 @@ def choose() -> FilmStudy:
 
 def examples() -> None:
     """Buttons for the trainings that ship."""
-    with st.container(horizontal=True, key="train-examples"):
+    with st.container(horizontal=True, key="train-examples", width="content"):
         for name, study in shipped_examples().items():
             st.button(name, key=f"example-{name}", type="tertiary", on_click=_take, args=(study,))
 

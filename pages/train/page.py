@@ -12,8 +12,7 @@ from validation_core.explorers.training import pictures
 from validation_core.explorers.training.film import FilmStudy, decoded
 from validation_core.text import rough_duration_text
 
-LIVE = 2000
-"""Simulations up to which an estimator trains while one looks on."""
+_LIVE = 2000  # simulations up to which an estimator trains while one looks on
 _READ = (
     "p, blue, is the exact posterior; q, orange, what the estimator has learnt from simulations "
     "alone. All pictures move with the epoch: losses, the distance KL(p‖q) in nats, coverage, and "
@@ -68,17 +67,18 @@ def _train(study: FilmStudy) -> None:
 
 def _available(study: FilmStudy) -> FilmStudy:
     """The film where there is one; of a network without a film, its last frame."""
-    store, many = services().store, study.recipe.simulations > LIVE
+    store, many = services().store, study.recipe.simulations > _LIVE
     if study.done(store) or not (many and store.has("models", study.training.key)):
         return study
     return replace(study, still=True)
 
 
 live.one_screen(1.7)
-st.title("Watch an estimator learn a posterior that is known", anchor=False)
+with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
+    st.title("Watch an estimator learn a known posterior", anchor=False, width="content")
+    controls.examples()
 jobs.notices()
 study = _available(controls.choose())
-controls.examples()
 if study.done(services().store):
     _film(study)
     trained_here = st.session_state.get("trained-here") == study.training.key

@@ -1,5 +1,7 @@
 """The whole diagnosis of the trained estimator, beside its true distance from the posterior."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from pages.diagnose import card, known, rows
@@ -77,6 +79,5 @@ def _truth(nats: Nats) -> None:
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _upload(key: str, _table: FreshTableStudy, _study: FilmStudy) -> Upload:
     drawn = stored(key, _table)
-    names = _study.simulator.names
     arrays = {"theta": drawn.theta, "x": drawn.x, "theta_q": drawn.q}
-    return Upload.of(arrays, order="NKD", names=names)
+    return replace(Upload.of(arrays, order="NKD"), names=_study.simulator.names)

@@ -283,7 +283,8 @@ def examples() -> Mapping[str, FilmStudy]:
     return {
         "Two moons": FilmStudy(simulator=TwoMoons(), recipe=NeuralSplineFlow()),
         "Overfitting": FilmStudy(
-            simulator=TwoMoons(), recipe=NeuralSplineFlow(simulations=200, epochs=200, patience=0)
+            simulator=GaussianLinear(),
+            recipe=MaskedAutoregressiveFlow(simulations=400, epochs=100, patience=0),
         ),
         "Ten parameters": FilmStudy(simulator=GaussianLinear(), recipe=MaskedAutoregressiveFlow()),
     }

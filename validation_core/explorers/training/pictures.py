@@ -33,7 +33,7 @@ from validation_core.text import interval_text, share_text
 from validation_core.types import Array
 
 _BALL = style.method_style("colt").color
-_TOP, _BELOW = 300, 210  # heights of the two rows
+_TOP, _BELOW = 250, 190  # heights of the two rows
 _EDGES = 8  # cells of the map of x along each side
 _FEW = 3  # pairs that a cell of the map needs
 _ROOM = 1.35  # half widths of p's draws that the picture at one x shows
@@ -61,8 +61,7 @@ def payload(film: Film, simulator: Simulator, *, sweep: bool = False) -> live.Pa
         rate=3,
         sweep=sweep,
     )
-    said = over([_change(film, f) for f in range(len(names))], "epoch")
-    return _payload(film, film, simulator, slider, sentence("{rest}", rest=said))
+    return _payload(film, film, simulator, slider, over(changes(film), "epoch"))
 
 
 def learning_payload(film: Film, simulator: Simulator) -> live.Payload:
@@ -76,7 +75,7 @@ def _payload(
     film: Film, shown: Film, simulator: Simulator, epochs: Slider, said: Words
 ) -> live.Payload:
     """The pictures of the frames that are shown; nats of all frames of the film."""
-    nats, at = _nats(film), _nats(shown)
+    at = _nats(shown)
     numbers = [f"{i + 1} of {len(film.places)}" for i in range(len(film.places))]
     return live.payload(
         sliders=[
@@ -90,14 +89,7 @@ def _payload(
                 ends=("or press one in the map of x", ""),
             ),
         ],
-        panels=[
-            _posterior(shown, simulator),
-            _losses(shown),
-            _where(shown),
-            _by_epoch(film, nats, shown, at),
-            _covered(shown),
-            _ratios(shown, at),
-        ],
+        panels=panels(film, simulator, shown),
         headline=sentence(
             "{epoch}: q is {nats} nats from the exact posterior. {said}",
             epoch=over([_epoch_text(shown, f) for f in range(len(at))], "epoch"),
@@ -106,6 +98,26 @@ def _payload(
         ),
         columns=3,
     )
+
+
+def panels(film: Film, simulator: Simulator, shown: Film | None = None) -> list[Panel]:
+    """The pictures of a film over the sliders epoch and x.
+
+    Args:
+        film: whose nats are drawn at every epoch.
+        simulator: of its pairs.
+        shown: the frames that the slider moves over; all of them by default.
+    """
+    shown = shown or film
+    at = _nats(shown)
+    return [
+        _posterior(shown, simulator),
+        _losses(shown),
+        _where(shown),
+        _by_epoch(film, shown),
+        _covered(shown),
+        _ratios(shown, at),
+    ]
 
 
 def _nats(film: Film) -> list[Estimate]:
@@ -122,14 +134,16 @@ def _epoch_text(film: Film, frame: int) -> str:
     return f"At epoch {epoch:,}" if epoch else "Before it learns"
 
 
-def _change(film: Film, frame: int) -> str:
-    """What has changed since, or will until, the epoch of the lowest held-out loss.
+def changes(film: Film) -> list[str]:
+    """For each frame, how far q is from where it is at the lowest held-out loss, in a sentence.
 
     The same fresh pairs serve both frames, so their difference has an interval of its own.
     """
-    best, held_out = int(film.epochs[film.best]), len(film.held_out)
-    if not held_out:
-        return ""
+    return [_change(film, frame) for frame in range(len(film.epochs))]
+
+
+def _change(film: Film, frame: int) -> str:
+    best = int(film.epochs[film.best])
     if frame == film.best:
         return "The held-out loss is lowest here."
     apart = mean_with_error((film.ratios[frame] - film.ratios[film.best]).astype(float))
@@ -170,14 +184,13 @@ def _posterior(film: Film, simulator: Simulator) -> Panel:
     more = len(names) - 2
     return Panel(
         [
-            Points(*inside(p, "x"), color=style.P, size=3.5, opacity=0.55),
-            Points(*inside(q, "epoch", "x"), color=style.Q, size=5, opacity=0.8, symbol="ring"),
+            Points(*inside(q, "epoch", "x"), color=style.Q, size=5, opacity=0.75, symbol="ring"),
+            Points(*inside(p, "x"), color=style.P, size=3, opacity=0.8),
             Line(*inside(rims, "epoch", "x"), color=_BALL, width=1.8),
             *framed.ticks(centre, half, "x"),
         ],
         title="q and the exact posterior at this x",
         height=_TOP,
-        square=True,
         x=framed.axis(names[0]),
         y=framed.axis(names[1]),
         legend=[
@@ -245,8 +258,9 @@ def _epochs(film: Film) -> Axis:
     return Axis((0, max(float(film.epochs[-1]), float(len(film.loss)), 1.0)), "epoch")
 
 
-def _by_epoch(film: Film, nats: Sequence[Estimate], shown: Film, at: Sequence[Estimate]) -> Panel:
+def _by_epoch(film: Film, shown: Film) -> Panel:
     """KL(p || q) at all frames, with 95% intervals, and at those that are shown."""
+    nats, at = _nats(film), _nats(shown)
     epochs = film.epochs.astype(float)
     values = np.array([one.value for one in nats])
     low, high = np.array([one.interval() for one in nats]).T
@@ -354,7 +368,6 @@ def _map(film: Film) -> Panel:
     return Panel(
         [
             Heat(*edges, Shades(over(values, "epoch"), limit=limit, label="KL, nats")),
-            Points(*x.T, color=style.NULL, size=2, opacity=0.6),
             Points(*places.T, color="", size=8, symbol="ring"),
             Points(*(over(places[:, i : i + 1], "x") for i in (0, 1)), color="", size=11),
         ],
@@ -364,7 +377,8 @@ def _map(film: Film) -> Panel:
         y=Axis((float(edges[1][0]), float(edges[1][-1])), "x2"),
         click="x",
         at=places,
-        caption=f"Blue: q gives the truth too little density there. {PAIRS} fresh x in grey.",
+        caption="Blue: q gives the truth too little density there. Empty: fewer than "
+        f"{_FEW} of {PAIRS} fresh x.",
     )
 
 
