@@ -49,6 +49,8 @@ _ROOMS = (
     "explorers.highdim.images.study",
     "explorers.highdim.digits.study",
     "explorers.papers.curvature",
+    "explorers.training.film",
+    "explorers.training.fresh_table",
     "lessons",
     "engine.self_check",
 )
