@@ -51,6 +51,7 @@ _ROOMS = (
     "explorers.papers.curvature",
     "explorers.training.film",
     "explorers.training.fresh_table",
+    "explorers.training.mended",
     "lessons",
     "engine.self_check",
 )
