@@ -52,6 +52,8 @@ _ROOMS = (
     "explorers.training.film",
     "explorers.training.fresh_table",
     "explorers.training.mended",
+    "explorers.training.nats",
+    "explorers.training.scoreboard",
     "lessons",
     "engine.self_check",
 )

@@ -141,6 +141,7 @@ def ready(store: Store, benchmark: Benchmark, report: Report | None = None) -> N
 
     Every task calls this before it samples; it costs nothing for the others.
     """
+    benchmark, _ = _drawn_from(benchmark, ())
     if hasattr(benchmark, "recipe"):  # each gamma's is fetched where it is drawn from
         fetch = cache(lambda gamma: trained(store, network_at(benchmark, gamma), report))
         cast("_SamplerByGamma", benchmark).lend(fetch)
@@ -164,6 +165,22 @@ def network_behind(benchmark: Benchmark, gamma: float | None = None) -> Training
         return None
     truth = cast("_Sampler", benchmark).truth
     return Training(source=Simulated(benchmark=truth, gamma=0.0), recipe=recipe)
+
+
+def networks_behind(source: _TrainingSource) -> tuple[Training, ...]:
+    """Trainings of the networks that draw a source's q: mostly none, or one."""
+    if not isinstance(source, Simulated):
+        return ()
+    benchmark, gammas = _drawn_from(source.benchmark, (source.gamma,))
+    behind = (network_behind(benchmark, each) for each in gammas)
+    return tuple(dict.fromkeys(network for network in behind if network is not None))
+
+
+def _drawn_from(
+    benchmark: Benchmark, gammas: tuple[float, ...]
+) -> tuple[Benchmark, tuple[float, ...]]:
+    """The benchmark that draws, and its gammas: those of the grid where gamma is a part of x."""
+    return getattr(benchmark, "drawn_from", (benchmark, gammas))
 
 
 def network_at(benchmark: Benchmark, gamma: float) -> Training:
@@ -285,7 +302,6 @@ class TrainTask(Specification, spec="train"):
     """Train networks; several of one recipe become one batch, which pays on a GPU."""
 
     gpu: ClassVar[bool] = True
-    needs: ClassVar[frozenset[str]] = frozenset()
 
     trainings: tuple[Training, ...]
 
@@ -297,6 +313,12 @@ class TrainTask(Specification, spec="train"):
     def makes(self) -> frozenset[str]:
         """Keys of the networks: tasks that need one wait for it."""
         return frozenset(keys.key(training) for training in self.trainings)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Keys of the networks that its training draws come from."""
+        behind = (networks_behind(training.source) for training in self.trainings)
+        return frozenset(keys.key(network) for networks in behind for network in networks)
 
     @property
     def alike(self) -> Recipe | None:
