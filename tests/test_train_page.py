@@ -87,6 +87,9 @@ def test_a_training_is_chosen_by_its_link_started_and_then_shown():
     assert all(sentence in words(page) for sentence in describe_nats(nats))
     assert len(page.get("bidi_component")) == 2  # the film and the card
     assert any("My posterior" in button.label for button in page.button)
+    assert page.get("download_button")
+    page.button(key="mend-trained").click().run()
+    assert any("mend" in job.label for job in services().engine.jobs())
 
 
 def test_an_example_sets_every_control_to_its_own_training():

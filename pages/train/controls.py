@@ -62,6 +62,7 @@ def choose() -> FilmStudy:
 def examples() -> None:
     """Buttons for the trainings that ship."""
     with st.container(horizontal=True, key="train-examples", width="content"):
+        st.caption("Trained already:", width="content")
         for name, study in shipped_examples().items():
             st.button(name, key=f"example-{name}", type="tertiary", on_click=_take, args=(study,))
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.train import controls, verdict
+from pages.train import controls, mended, scoreboard, takeaway, verdict
 from pages.ui import address, jobs, live
 from pages.ui.services import services, stored
 from validation_core.engine import JobState
@@ -83,5 +83,8 @@ if study.done(services().store):
     _film(study)
     trained_here = st.session_state.get("trained-here") == study.training.key
     verdict.show(study, begin=trained_here)
+    mended.show(study)
+    scoreboard.show(study)
+    takeaway.show(study)
 else:
     _learning(study)

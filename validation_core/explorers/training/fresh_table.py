@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from validation_core.explorers.training.nats import DRAWS, Nats, simulator_of, true_nats
 from validation_core.rng import stream
@@ -26,6 +29,12 @@ class FreshTable(NamedTuple):
     q: Array
     """(n, k, D)"""
     nats: Nats
+
+    def as_npz(self) -> bytes:
+        """The table as a file that `npt.diagnose` and My posterior read."""
+        packed = io.BytesIO()
+        np.savez_compressed(packed, theta=self.theta, x=self.x, theta_q=self.q)
+        return packed.getvalue()
 
 
 @dataclass(frozen=True, kw_only=True)
