@@ -75,7 +75,7 @@ def _available(study: FilmStudy) -> FilmStudy:
 
 live.one_screen(1.7)
 with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
-    st.title("Watch an estimator learn a known posterior", anchor=False, width="content")
+    st.title("Watch an estimator learn", anchor=False, width="content")
     controls.examples()
 jobs.notices()
 study = _available(controls.choose())

@@ -25,7 +25,14 @@ from validation_core.explorers.training.places import choose_places
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.scores.trained_scores import Simulated, Training
-from validation_core.simulators import GaussianLinear, Simulator, TwoMoons
+from validation_core.simulators import (
+    SIR,
+    GaussianLinear,
+    GaussianLinearUniform,
+    GaussianMixture,
+    Simulator,
+    TwoMoons,
+)
 from validation_core.study import Report, Study
 from validation_core.types import Array, Joint
 
@@ -286,7 +293,9 @@ def examples() -> Mapping[str, FilmStudy]:
             simulator=GaussianLinear(),
             recipe=MaskedAutoregressiveFlow(simulations=400, epochs=100, patience=0),
         ),
-        "Ten parameters": FilmStudy(simulator=GaussianLinear(), recipe=MaskedAutoregressiveFlow()),
+        "Two scales": FilmStudy(simulator=GaussianMixture(), recipe=NeuralSplineFlow()),
+        "Epidemic": FilmStudy(simulator=SIR(), recipe=MaskedAutoregressiveFlow()),
+        "Leakage": FilmStudy(simulator=GaussianLinearUniform(), recipe=MaskedAutoregressiveFlow()),
     }
 
 
