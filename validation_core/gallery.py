@@ -34,6 +34,7 @@ from validation_core.explorers.highdim.sphere_flow.study import shipped as spher
 from validation_core.explorers.papers import beside
 from validation_core.explorers.papers.curvature import CurvatureStudy
 from validation_core.explorers.playground.study import shipped as playground_shipped
+from validation_core.explorers.training import film as films
 from validation_core.explorers.training import scoreboard
 from validation_core.explorers.weak_classifiers.study import shipped as weak_classifiers_shipped
 from validation_core.lessons import LESSONS
@@ -180,7 +181,7 @@ def parts() -> tuple[Part, ...]:
         Part(
             "trained",
             "Trained estimators",
-            studies=scoreboard.shipped_studies(),
+            studies=(*films.shipped(), *scoreboard.shipped_studies()),
             trainings=scoreboard.shipped_estimators(),
         ),
     )

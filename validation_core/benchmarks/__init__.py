@@ -28,14 +28,5 @@ __all__ = [
 ]
 
 BENCHMARKS: dict[str, type[Benchmark]] = keys.by_name(
-    Gaussian,
-    Tree,
-    Spiral,
-    Boundary,
-    BayesModel,
-    SphereFlow,
-    Images,
-    Digits,
-    Lensing,
-    Trained,
+    Gaussian, Tree, Spiral, Boundary, BayesModel, SphereFlow, Images, Digits, Lensing, Trained
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from validation_core.drawing.power_curves import (
     rate_bars,
     rejection_axis,
 )
+from validation_core.estimators import ESTIMATORS
 from validation_core.explorers.training.scoreboard import FOUND, Column, Power, Row, Scoreboard
 from validation_core.methods.base import Method
 from validation_core.panels.gamma_scale import GammaScale
@@ -194,3 +196,36 @@ def _at(row: Row) -> Power:
 def nats_text(nats: Estimate) -> str:
     """An estimate of nats with its 95% interval."""
     return interval_text((nats.value, *nats.interval()), ".2f")
+
+
+class Finding(NamedTuple):
+    """A row of the table of results: one training, its true error, and the first test."""
+
+    task: str
+    estimator: str
+    trained: str
+    """Simulations, or epochs."""
+    nats: str
+    """KL(p || q) with its 95% interval."""
+    n: str
+    """The smallest N at which a test finds the error."""
+    tests: str
+    """The tests that do so there, each with its power."""
+
+
+def findings(board: Scoreboard, shown: Sequence[Column]) -> list[Finding]:
+    """Which test finds the error first, for each training, in words."""
+    benchmark = board.benchmark
+    kind = ESTIMATORS[benchmark.estimator]
+    return [
+        Finding(
+            benchmark.simulator.title,
+            kind.title,
+            f"{column.gamma:,.0f}",
+            "" if column.forward is None else nats_text(column.forward),
+            f"{_at(column.first[0]).n:,}" if column.first else f"> {column.most:,}",
+            ", ".join(f"{_name(row.test)} {_at(row).rate:.0%}" for row in column.first),
+        )
+        for column in shown
+        if column.most
+    ]
