@@ -19,7 +19,7 @@ from validation_core.types import Array, Joint, Pairs, Paper
 TaskName = Literal[
     "two_moons", "gaussian_linear", "gaussian_linear_uniform", "gaussian_mixture", "sir"
 ]
-EstimatorName = Literal["maf", "nsf"]
+EstimatorName = Literal["maf", "nsf", "diffusion", "flow_matching", "ensemble", "marginals"]
 SIMULATIONS = (400, 1000, 2000, 10_000, 100_000)
 """Numbers of simulations, in gamma's place."""
 EPOCHS = (1, 2, 5, 10, 20, 50, 100, 200)
