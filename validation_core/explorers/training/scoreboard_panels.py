@@ -40,11 +40,11 @@ from validation_core.types import MethodStyle
 
 _SHADE = 0.85  # of the full colour, where a test finds the error with the fewest simulations
 _NAMES = {
-    "Relabelling": "Verdict, nothing learnt",
+    "Relabelling": "Verdict",
     "DC our features": "DC",
     "CoLT fourier": "CoLT",
-    "TARP": "TARP, random points",
-    "TARP x": "TARP, points by x",
+    "TARP x": "TARP by x",
+    "Uniform(10)": "Uniform",
 }
 """Tests beside an axis, by their labels."""
 _LEVEL = 0.05
@@ -103,22 +103,27 @@ def table(board: Scoreboard, shown: Sequence[Column]) -> Panel:
             (-0.5, wide - 0.5),
             counted,
             ticks=range(wide),
-            names=[f"{column.gamma:,.0f}" for column in shown],
+            names=[_short(column.gamma) for column in shown],
         ),
         y=Axis((-0.5, high + 0.5), ticks=range(high + 1), names=[*rows[::-1], "KL(p‖q), nats"]),
         height=30 * (high + 2) + 40,
         click="gamma",
         at=np.stack([places, np.full(wide, high / 2)], axis=1),
-        caption=f"The smallest N at which a test rejects q in {FOUND:.0%} of tables or more; > N: "
-        "in fewer at every N that was run. Top row: the true error. If q were correct, every test "
-        "would reject in at most 5% of tables at any N.",
+        caption=f"The smallest N at which a test rejects q in {FOUND:.0%} of tables or more; –: "
+        "in fewer at every N that was run. Verdict: without learned scores. Top row: the true error. "
+        "If q were correct, every test would reject in at most 5% of tables at any N.",
     )
+
+
+def _short(count: float) -> str:
+    """A count that fits under a column on a phone."""
+    return f"{count / 1000:g}k" if count >= 10_000 else f"{count:,.0f}"
 
 
 def _cell(row: Row) -> str:
     if row.first is not None:
         return f"{row.first.n:,}"
-    return f"> {row.powers[-1].n:,}" if row.powers else ""
+    return "–" if row.powers else ""
 
 
 def _powers(board: Scoreboard, column: Column) -> Panel:
@@ -158,7 +163,7 @@ def _looks(tests: Sequence[Method]) -> list[MethodStyle]:
     looks = []
     for test in tests:
         look = method_look(test.name)
-        looks.append(look._replace(dash="4 3") if seen[test.name] else look)
+        looks.append(look._replace(dash="4 3", symbol="ring") if seen[test.name] else look)
         seen[test.name] += 1
     return looks
 
