@@ -22,7 +22,7 @@ def test_it_runs(page):
 
 
 def test_a_benchmark_opens_on_the_playground(page):
-    link, _ = page.get("page_link")
+    link, *_ = page.get("page_link")
     assert "watch every test look at it" in link.proto.label
 
 
