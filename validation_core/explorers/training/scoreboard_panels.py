@@ -109,8 +109,8 @@ def table(board: Scoreboard, shown: Sequence[Column]) -> Panel:
         height=30 * (high + 2) + 40,
         click="gamma",
         at=np.stack([places, np.full(wide, high / 2)], axis=1),
-        caption=f"The smallest N at which a test rejects q in {FOUND:.0%} of tables or more; –: "
-        "in fewer at every N that was run. Verdict: without learned scores. Top row: the true error. "
+        caption=f"The smallest N at which a test rejects q in {FOUND:.0%} of tables or more; – at "
+        "none that was run. Verdict: without learned scores. Top row: the true error. "
         "If q were correct, every test would reject in at most 5% of tables at any N.",
     )
 
