@@ -79,7 +79,13 @@ class SimulatorPairs(Pairs, spec="simulator_pairs"):
 
 @dataclass(frozen=True, kw_only=True)
 class Trained(Pairs):
-    """An estimator trained on gamma simulations, or for gamma epochs, of a known task."""
+    """An estimator trained on gamma simulations, or for gamma epochs, of a known task.
+
+    Examples:
+        >>> benchmark = npt.Trained(task="two_moons", estimator="nsf")
+        >>> benchmark.dims, benchmark.place(benchmark.gammas[0])
+        ((2, 2), '400 simulations')
+    """
 
     name: ClassVar[str] = "trained"
     title: ClassVar[str] = "Trained estimator"
