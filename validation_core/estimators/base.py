@@ -70,6 +70,8 @@ class Estimator(Recipe):
     title: ClassVar[str]
     help: ClassVar[str]
     """The estimator in a sentence."""
+    nats: ClassVar[bool] = True
+    """Whether its losses are nats a pair."""
 
     simulations: int = field(
         default=1000,
