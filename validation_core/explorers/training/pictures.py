@@ -292,8 +292,13 @@ def _by_epoch(film: Film, shown: Film) -> Panel:
         height=_BELOW,
         x=_epochs(film),
         y=Axis((min(0.0, float(low.min())) - 0.03 * float(high.max()), 1.08 * float(high.max()))),
-        caption=f"Mean of log p − log q over {PAIRS} fresh pairs; the band is its 95% interval.",
+        caption=over([_beyond_box(share) for share in shown.outside], "epoch"),
     )
+
+
+def _beyond_box(share: float) -> str:
+    leaks = f" {share_text(share)} of q's draws lie beyond the prior's box." * (share > 0)
+    return f"Mean of log p − log q over {PAIRS} fresh pairs, with its 95% interval.{leaks}"
 
 
 def _covered(film: Film) -> Panel:
