@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import ROOT, in_turn
-from validation_core import keys, sampling, scores, statistics
+from validation_core import keys, pieces, sampling, scores, statistics
 from validation_core.bayes import MODELS, closed, importance_weights
 from validation_core.bayes.algorithms import ALGORITHMS
 from validation_core.bayes.variational import Variational
@@ -163,9 +163,9 @@ def test_what_is_remembered_is_bounded():
 
 @pytest.mark.parametrize("lengths", [[1, 1, 1], [3, 1, 2], [4]])
 def test_runs_of_equal_rows(lengths, monkeypatch):
-    monkeypatch.setattr(bayes_model, "COMPARED_NUMBERS_AT_A_TIME", 4)  # two rows at a time
+    monkeypatch.setattr(pieces, "COMPARED_NUMBERS_AT_A_TIME", 4)  # two rows at a time
     distinct = np.arange(2.0 * len(lengths)).reshape(-1, 2)
-    starts, counts = bayes_model.find_equal_runs(np.repeat(distinct, lengths, axis=0))
+    starts, counts = pieces.find_equal_runs(np.repeat(distinct, lengths, axis=0))
     np.testing.assert_array_equal(counts, lengths)
     np.testing.assert_array_equal(starts, np.cumsum([0, *lengths[:-1]]))
 

@@ -8,9 +8,10 @@ from scipy.integrate import solve_ivp
 
 from validation_core import gallery
 from validation_core.diagnosis import epidemic, examples
-from validation_core.diagnosis.epidemic import DAYS, EpidemicStudy
+from validation_core.diagnosis.epidemic import EpidemicStudy
 from validation_core.diagnosis.questions import posteriors
 from validation_core.rng import stream
+from validation_core.simulators.epidemic_curve import DAYS, infected_share
 from validation_core.store import Store
 
 
@@ -24,14 +25,12 @@ def test_the_infected_follow_the_equations(rates):
         return [-infections, infections - gamma * state[1]]
 
     solved = solve_ivp(slope, (0, DAYS[-1]), [1 - 1e-6, 1e-6], t_eval=DAYS, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(
-        epidemic.infected_share(np.array([rates]))[0], solved.y[1], atol=1e-5
-    )
+    np.testing.assert_allclose(infected_share(np.array([rates]))[0], solved.y[1], atol=1e-5)
 
 
 def test_counts_are_binomial_about_the_share_of_infected():
     theta, x = epidemic.simulate_epidemics(4000, stream(0, "test epidemic"))
-    share = np.clip(epidemic.infected_share(theta), 0, 1)
+    share = np.clip(infected_share(theta), 0, 1)
     z = (x - 1000 * share).sum(1) / np.sqrt((1000 * share * (1 - share)).sum(1))
     assert abs(z.mean()) < 4 / np.sqrt(len(z))
     assert 0.93 < z.std() < 1.07

@@ -1,5 +1,6 @@
 """What `import validation_core` offers, each name from its home; `__init__.py` reads this file."""
 
+from .api.check import check as check
 from .api.checkpoints import Checkpoints as Checkpoints
 from .api.compare import ComparisonResult as ComparisonResult
 from .api.compare import compare as compare

@@ -49,6 +49,7 @@ _ROOMS = (
     "explorers.highdim.images.study",
     "explorers.highdim.digits.study",
     "explorers.papers.curvature",
+    "explorers.training.mended",
     "lessons",
     "engine.self_check",
 )

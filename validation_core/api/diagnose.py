@@ -149,6 +149,11 @@ class DiagnosisResult(Result):
         return self.card.title
 
     @property
+    def table(self) -> Table:
+        """The table that was diagnosed."""
+        return Table.of(self.diagnosis.upload, self.path)
+
+    @property
     def verdict(self) -> str:
         """`problem found`, `no problem found` or `not enough data`: never that q is right."""
         return self.diagnosis.verdict

@@ -25,6 +25,7 @@ from validation_core.bayes.inference import Inference
 from validation_core.bayes.model import PAPER, log_joint
 from validation_core.bayes.posterior import FullGaussian, Posterior
 from validation_core.bayes.variational import Variational, trained_with
+from validation_core.pieces import find_equal_runs
 from validation_core.rng import stream
 from validation_core.types import Array, Joint, Pairs, Paper
 
@@ -304,7 +305,6 @@ def _options(model: str) -> set[str]:
 
 _BATCH = 1 << 17  # numbers of one batch: its steps stay near the processor (measured)
 _MOST = 4096  # data sets of a batch: more gain nothing
-COMPARED_NUMBERS_AT_A_TIME = 1 << 20  # numbers of rows that are compared at a time
 _SAMPLES = 10  # points that a step of a randomised inference looks at
 
 
@@ -378,17 +378,3 @@ class FitCache:
 
 
 FIT_CACHE = FitCache(16 << 20)  # 128 MB: the q of a million hearts, or of 13,000 ionospheres
-
-
-def find_equal_runs(x: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Find runs of equal consecutive rows of x (n, M): the start and length of each.
-
-    Rows come K times over: work that depends on x alone is done once for each run.
-    """
-    new = np.ones(len(x), bool)
-    step = max(1, COMPARED_NUMBERS_AT_A_TIME // x.shape[1])
-    for first in range(1, len(x), step):
-        rows = slice(first, min(first + step, len(x)))
-        new[rows] = (x[rows] != x[first - 1 : rows.stop - 1]).any(1)
-    starts = np.flatnonzero(new)
-    return starts, np.diff(np.append(starts, len(x)))

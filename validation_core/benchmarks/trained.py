@@ -83,7 +83,9 @@ class Trained(Pairs):
     counts_iterations: ClassVar[bool] = True
     gamma_title: ClassVar[str] = "Simulations, or epochs"
 
-    task: Literal["two_moons", "gaussian_linear"] = field(
+    task: Literal[
+        "two_moons", "gaussian_linear", "gaussian_linear_uniform", "gaussian_mixture", "sir"
+    ] = field(
         default="two_moons",
         metadata={"label": "Task", "help": "A simulator whose posterior is known at every x."},
     )

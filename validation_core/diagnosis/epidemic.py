@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.rng import stream
+from validation_core.simulators.epidemic_curve import DAYS
+from validation_core.simulators.sir import SIR, count_infected
 from validation_core.study import Report, Study
 from validation_core.types import Array
 
@@ -28,11 +30,6 @@ if TYPE_CHECKING:
 
 NAMES = ("infection rate", "recovery rate")
 """Of the parameters, short enough for an axis."""
-DAYS = tuple(range(16, 161, 16))
-"""When infected people are counted."""
-_POPULATION, _ASKED = 1_000_000, 1_000
-_MEDIANS, _SPREADS = np.log([0.4, 0.125]), np.array([0.5, 0.2])  # of the log-normal prior
-_STEPS = 4  # of the solver, a day
 _ROWS, _DRAWS = 500, 100  # of a table
 # of a draw's mantissa: 1 part in 30,000 packs well; true values stay, so that none tie
 MANTISSA_BITS = 14
@@ -78,36 +75,8 @@ class EpidemicStudy(Study[_EpidemicDraws], spec="epidemic_draws"):
 
 def simulate_epidemics(n: int, rng: np.random.Generator) -> tuple[Array, Array]:
     """Rates (n, 2) of the prior, and counts (n, 10)."""
-    theta = np.exp(_MEDIANS + _SPREADS * rng.standard_normal((n, 2)))
-    share = np.clip(infected_share(theta), 0, 1)
-    return theta, rng.binomial(_ASKED, share).astype(np.float64)
-
-
-def infected_share(theta: Array) -> Array:
-    """Share of the population that is infected on each day (n, 10), by Runge and Kutta's fourth
-    order, from one infected person.
-    """
-    beta, gamma = np.asarray(theta, dtype=np.float64).T
-    state = np.stack(
-        [np.full_like(beta, 1 - 1 / _POPULATION), np.full_like(beta, 1 / _POPULATION)]
-    )
-    step = 1 / _STEPS
-
-    def slope(now: Array) -> Array:
-        infections = beta * now[0] * now[1]
-        return np.stack([-infections, infections - gamma * now[1]])
-
-    shares = []
-    for day in range(1, DAYS[-1] + 1):
-        for _ in range(_STEPS):
-            first = slope(state)
-            second = slope(state + step / 2 * first)
-            third = slope(state + step / 2 * second)
-            fourth = slope(state + step * third)
-            state = state + step / 6 * (first + 2 * second + 2 * third + fourth)
-        if day in DAYS:
-            shares.append(state[1])
-    return np.stack(shares, axis=1)
+    rates = np.exp(SIR().prior(n, rng))
+    return rates, count_infected(rates, rng)
 
 
 def round_mantissa(numbers: Array) -> Array:

@@ -20,6 +20,7 @@ PARTS = (
     "swyft",
     "any_sampler",
     "weighted",
+    "simulating",
     "targeted",
     "__init__",
 )

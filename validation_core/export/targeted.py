@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,8 +13,9 @@ from numpy.typing import ArrayLike
 from .any_sampler import from_callable
 from .arrays import Array, as_numpy
 from .draws_table import Table
-from .progress import Log, printer, progress_line, rows_text
+from .progress import printer
 from .run import MAX_SECONDS, MEMORY_MB, RunOptions
+from .simulating import simulated
 from .weighted import with_proposal
 
 if TYPE_CHECKING:
@@ -31,7 +29,6 @@ _PILOT_ROWS = 20
 _EFFECTIVE = 30.0  # draws at each x, at least
 _SHARE = 0.3  # of the draws, where 30 are too many
 _PER_TRUTH = 1000  # proposals for one that the prior has, at most
-_BATCHES_OF_THETA = 20
 
 
 def around(
@@ -94,7 +91,7 @@ def around(
     proposal = _Proposal.fitted(there, prior, np.random.default_rng(seed), width or _start(d))
 
     def weighted(count: int, proposal: _Proposal, loud: bool = False) -> Table:
-        theta, x, lost = _simulated(simulate, proposal.draw(count), say if loud else _silent)
+        theta, x, lost = simulated(simulate, proposal.draw(count), say if loud else _silent)
         table = drawn(theta, x, k, loud)
         left = {**lost, **table.left_out}
         return replace(
@@ -235,55 +232,6 @@ class _Proposal:
             kept.append(thetas[np.isfinite(self.prior(thetas))])
             done += len(kept[-1])
         return np.concatenate(kept)[:count]
-
-
-def _simulated(
-    simulate: Callable[[Array], ArrayLike], theta: Array, say: Log
-) -> tuple[Array, Array, dict[str, int]]:
-    """Simulate in batches: theta (n, D) and x (n, ...) of what succeeded, and losses by reason.
-
-    A failure is an outcome like another x: leaving it out changes nothing about theta given x.
-
-    Raises:
-        ValueError: when nothing succeeds, or for another number of simulations than of theta.
-    """
-    lost, error = Counter[str](), None
-    thetas, data = [], []
-    size, started = math.ceil(len(theta) / _BATCHES_OF_THETA), time.monotonic()
-    batches = [theta[start : start + size] for start in range(0, len(theta), size)]
-    done = 0
-    while batches:
-        batch = batches.pop(0)
-        try:
-            x = as_numpy(simulate(batch))
-        except Exception as failure:  # whatever a simulator raises at some theta
-            error = failure
-            if len(batch) > 1:
-                batches = [*np.split(batch, len(batch)), *batches]
-                continue
-            lost[f"simulator's {type(failure).__name__}"] += 1
-            x = None
-        if x is not None:
-            if x.ndim < 1 or len(x) != len(batch):
-                raise ValueError(
-                    f"simulate must return one x for each of {len(batch)} theta on its first "
-                    f"axis; got {x.shape}. Simulate them together, or stack them."
-                )
-            good = np.isfinite(x.reshape(len(x), -1)).all(axis=1)
-            lost["x that is NaN or infinite"] += int((~good).sum())
-            thetas.append(batch[good])
-            data.append(x[good])
-        done += len(batch)
-        say("\r" + progress_line(done, len(theta), time.monotonic() - started))
-    losses = {reason: count for reason, count in lost.items() if count}
-    if losses:
-        say("; ".join(f"{rows_text(count)} left out: {why}" for why, count in losses.items()))
-    if not sum(map(len, thetas)):
-        raise ValueError(
-            f"simulate must give finite x; got none at {len(theta)} theta around x_o "
-            f"({', '.join(losses)}). Try it on a draw of q there."
-        ) from error
-    return np.concatenate(thetas), np.concatenate(data), losses
 
 
 def _effective(table: Table) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from validation_core.keys import Specification
 from validation_core.types import Array, Joint, Paper
@@ -47,6 +48,14 @@ class Simulator(Specification):
     def support(self) -> tuple[Array, Array] | None:
         """Bounds of the prior's box, low (D,) and high (D,); None where it has no bounds."""
         return None
+
+    def inside(self, theta: Array) -> NDArray[np.bool_]:
+        """Whether each row of theta (n, D) lies in the prior's support: (n,)."""
+        if self.support is None:
+            return np.ones(len(theta), bool)
+        low, high = self.support
+        within: NDArray[np.bool_] = ((theta >= low) & (theta <= high)).all(axis=1)
+        return within
 
     def prior(self, n: int, rng: np.random.Generator) -> Array:
         """Draw n parameters from the prior: (n, D)."""

@@ -14,17 +14,19 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import ndtr
 
+from validation_core.pieces import find_equal_runs, slices
 from validation_core.simulators.base import Simulator
 from validation_core.simulators.sources import LUECKMANN
 from validation_core.types import Array, Paper
 
 _RADIUS, _WIDTH, _OFFSET = 0.1, 0.01, 0.25
 _ROOT = math.sqrt(2)
-_ANGLES, _RADII = 512, 41  # of the grid over which the box's mass is summed
-_WIDEST = 6.0  # widths of r on either side of that grid
-_ROWS = 256  # whose masses are summed at a time
+_ANGLES = 128  # of each of three sectors over which the box's mass is summed
+MOST_TRIES = 10_000
+"""Of drawing P at an x."""
+_ROWS = 512  # whose masses are summed at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +57,7 @@ class TwoMoons(Simulator):
         return _crescent(len(theta), rng) + np.stack([-np.abs(total), difference], axis=1) / _ROOT
 
     def log_prior(self, theta: Array) -> Array:
-        return np.where(_inside(theta), -2 * math.log(2), -np.inf)
+        return np.where(self.inside(theta), -2 * math.log(2), -np.inf)
 
     def posterior(self, x: Array, rng: np.random.Generator) -> Array:
         """Draw P until theta exists and lies in the box.
@@ -64,13 +66,13 @@ class TwoMoons(Simulator):
             ValueError: at an x that no theta of the box could have made.
         """
         theta, left = np.empty((len(x), 2)), np.arange(len(x))
-        for _ in range(10_000):
+        for _ in range(MOST_TRIES):
             at = x[left]
             point = _crescent(len(left), rng)
             sign = rng.choice([-1.0, 1.0], len(left))
             shift = point[:, 0] - at[:, 0]  # |theta1 + theta2| / sqrt 2
             drawn = _from_shift(sign * shift, at[:, 1] - point[:, 1])
-            good = (shift >= 0) & _inside(drawn)
+            good = (shift >= 0) & self.inside(drawn)
             theta[left[good]] = drawn[good]
             left = left[~good]
             if not len(left):
@@ -86,29 +88,37 @@ class TwoMoons(Simulator):
         second = x[:, 1] - difference / _ROOT
         # theta -> (s, d) keeps areas, and both signs of theta1 + theta2 are equally likely.
         density = _log_crescent(first, second) - math.log(2)
-        inside = np.where(_inside(theta), density, -np.inf)
-        return np.asarray(inside - np.log(self._masses(x)))
+        inside = np.where(self.inside(theta), density, -np.inf)
+        starts, counts = find_equal_runs(x)
+        return np.asarray(inside - np.repeat(np.log(_masses(x[starts])), counts))
 
-    def _masses(self, x: Array) -> Array:
-        """Share of P's law, by both signs, that theta of the box could have made at x: (n,)."""
-        angles = (np.arange(_ANGLES) + 0.5) / _ANGLES * math.pi - math.pi / 2
-        offsets = np.linspace(-_WIDEST, _WIDEST, _RADII)
-        weights = np.exp(-(offsets**2) / 2)
-        radii = _RADIUS + _WIDTH * offsets
-        grid = np.stack(
-            [
-                np.outer(radii, np.cos(angles)).ravel() + _OFFSET,
-                np.outer(radii, np.sin(angles)).ravel(),
-            ]
-        )
-        weight = np.repeat(weights / weights.sum() / _ANGLES, _ANGLES)
-        masses = np.empty(len(x))
-        for first in range(0, len(x), _ROWS):
-            at = x[first : first + _ROWS]
-            shift, across = grid[0] - at[:, :1], at[:, 1:] - grid[1]  # (n, points)
-            corners = np.abs(shift) + np.abs(across)  # largest |theta_i|, times sqrt 2
-            masses[first : first + _ROWS] = ((shift >= 0) & (corners <= _ROOT)) @ weight
-        return masses
+
+def _masses(x: Array) -> Array:
+    """Share of P's law that theta of the box could have made at each x (n, 2): (n,).
+
+    |theta1 + theta2| = sqrt 2 s and theta2 - theta1 = sqrt 2 d have a theta of the box if s >= 0
+    and s + |d| <= sqrt 2: a triangle of P with a corner at x + (sqrt 2, 0). A ray from the
+    crescent's centre cuts it in one interval of radii, whose mass is known; over angles that is
+    summed by Gauss and Legendre.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(_ANGLES)
+    centres, halves = np.array([[-3, 0, 3], [1, 2, 1]])[..., None] * math.pi / 8
+    angles = (centres + halves * nodes).ravel()
+    shares = (halves * weights).ravel() / math.pi
+    cosine, sine = np.cos(angles), np.sin(angles)
+    masses = np.empty(len(x))
+    for rows in slices(len(x), _ROWS):
+        along, across = x[rows, :1] - _OFFSET, x[rows, 1:]
+        low = along / cosine
+        high = np.full_like(low, np.inf)
+        for side in (-1.0, 1.0):  # r (cos + side sin) <= along + side across + sqrt 2
+            slope, most = cosine + side * sine, along + side * across + _ROOT
+            bound = most / slope
+            high = np.where(slope > 0, np.minimum(high, bound), high)
+            low = np.where(slope < 0, np.maximum(low, bound), low)
+        inner, outer = ((end - _RADIUS) / _WIDTH for end in (low, np.maximum(low, high)))
+        masses[rows] = (ndtr(outer) - ndtr(inner)) @ shares
+    return masses
 
 
 def _crescent(n: int, rng: np.random.Generator) -> Array:
@@ -130,8 +140,3 @@ def _log_crescent(first: Array, second: Array) -> Array:
 def _from_shift(along: Array, across: Array) -> Array:
     """theta (n, 2) of (theta1 + theta2) / sqrt 2 and (theta2 - theta1) / sqrt 2."""
     return np.stack([along - across, along + across], axis=1) / _ROOT
-
-
-def _inside(theta: Array) -> NDArray[np.bool_]:
-    inside: NDArray[np.bool_] = (np.abs(theta) <= 1).all(axis=1)
-    return inside

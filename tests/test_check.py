@@ -1,0 +1,151 @@
+"""`check`: a prior, a simulator and a sampler become a diagnosed table, in NumPy or torch."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+import validation_core as npt
+from tests.conftest import ROOT
+from validation_core.store import Store
+
+N, K = 120, 20
+
+
+@pytest.fixture
+def checked(tmp_path):
+    """A check that trains nothing, of the exact posterior unless another part is given."""
+
+    def run(**given):
+        rng = np.random.default_rng(0)
+        parts = {
+            "prior": lambda n: rng.standard_normal((n, 2)),
+            "simulate": lambda theta: theta + rng.standard_normal(theta.shape),
+            "sample": lambda x, k: x[:, None] / 2 + draws(rng, x, k),
+            "n": N,
+            "draws": K,
+            "methods": "sbc",
+            "questions": "none",
+            "progress": False,
+            "store": Store(tmp_path),
+        }
+        return npt.check(**parts | given)
+
+    return run
+
+
+def draws(rng, x, k):
+    return 0.5**0.5 * rng.standard_normal((len(x), k, 2))
+
+
+def test_numpy_functions_are_simulated_drawn_and_diagnosed(checked):
+    def log_q(theta, x):
+        return -((theta - x / 2) ** 2).sum(1)
+
+    result = checked(names=["mass", "spin"], x_names=["light", "wind"], log_q=log_q)
+    assert result.verdict == "no problem found"
+    table = result.table
+    assert (table.n, table.k, table.names, table.x_names) == (
+        (N, K, ("mass", "spin"), ("light", "wind"))
+    )
+    held = table.arrays()
+    theta, x = held["theta"], held["x"]
+    assert 0.8 < (x - theta).std() < 1.2
+    np.testing.assert_allclose(held["log_q"], log_q(theta, x), rtol=1e-3)
+    assert checked(sample=lambda x, k: x[:, None] + 0 * draws(np.random, x, k)).pvalue < 0.01
+
+
+def test_torch_functions_are_given_tensors_of_their_own_kind(checked):
+    seen = set()
+
+    def simulate(theta):
+        seen.add(("theta", theta.dtype))
+        return theta.float() + torch.randn(theta.shape)
+
+    def sample(x, k):
+        seen.add(("x", x.dtype))
+        return x[:, None] / 2 + 0.5**0.5 * torch.randn(len(x), k, 2)
+
+    torch.manual_seed(0)
+    prior = torch.distributions.Normal(torch.zeros(2).double(), torch.ones(2).double())
+    with torch.enable_grad():
+        result = checked(prior=lambda n: prior.sample((n,)), simulate=simulate, sample=sample)
+    assert result.table.n == N
+    assert seen == {("theta", torch.float64), ("x", torch.float32)}
+
+
+def test_one_parameter_needs_no_axis_of_its_own(checked):
+    rng = np.random.default_rng(1)
+    result = checked(
+        prior=rng.standard_normal,
+        simulate=lambda theta: theta + rng.standard_normal(theta.shape),
+        sample=lambda x, k: x / 2 + 0.5**0.5 * rng.standard_normal((len(x), k)),
+    )
+    assert result.table.arrays()["theta_q"].shape == (N, K, 1)
+
+
+def test_rows_that_fail_are_left_out_and_counted(checked):
+    rng, calls = np.random.default_rng(2), []
+
+    def sample(x, k):
+        calls.append(len(x))
+        if (x[:, 0] > 2).any():
+            raise RuntimeError("beyond the grid")
+        return x[:, None] / 2 + draws(rng, x, k)
+
+    with pytest.warns(UserWarning, match=r"not tested there: \d+ rows?: RuntimeError"):
+        result = checked(sample=sample)
+    assert N / 2 < result.table.n < N
+    assert max(calls) > 1, "rows are drawn in batches"
+
+
+@pytest.mark.usefixtures("quick_training")
+def test_the_document_has_an_example_that_runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    (code,) = [
+        block
+        for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+        if "npt.check" in block
+    ]
+    names = {}
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        exec(compile(code, "training.md", "exec"), names)
+    assert names["result"].verdict == "problem found"
+    assert npt.read(tmp_path / "fresh.npz").n == 300
+
+
+def broken(*_):
+    raise RuntimeError("no such shape")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (
+            {"sample": lambda x, k: np.zeros((k, len(x), 2))},
+            r"sample\(x, k\) .*asked with x \(2, 2\) and k = 3, got \(3, 2, 2\).*Swap",
+        ),
+        (
+            {"sample": lambda x, k: np.zeros((len(x), k, 5))},
+            r"sample\(x, k\) .*\(2, 3, 5\) in place of \(2, 3, 2\)",
+        ),
+        ({"sample": broken}, r"sample\(x, k\) .*asked with \(2, 2\), 3, .*RuntimeError: no such"),
+        ({"sample": None}, r"sample\(x, k\) must be a function .*got NoneType"),
+        ({"prior": broken}, r"prior\(n\) .*asked with 120, it raised RuntimeError"),
+        ({"prior": lambda n: np.zeros((3, 2))}, r"prior\(n\) .*n = 120, got shape \(3, 2\)"),
+        (
+            {"prior": torch.distributions.Normal(0.0, 1.0)},
+            r"got Normal\. Pass prior=lambda n: prior\.sample\(\(n,\)\)",
+        ),
+        ({"simulate": lambda theta: np.zeros(3)}, r"simulate must return one x for each of 6"),
+        ({"simulate": broken}, "simulate must give finite x; got none at 120 theta"),
+        ({"n": 2}, "n is at least 4; got 2"),
+    ],
+)
+def test_a_function_that_fails_is_named_with_what_it_was_asked(checked, given, told):
+    with pytest.raises(ValueError, match=told):
+        checked(**given)

@@ -1,0 +1,199 @@
+"""`check`: a diagnosis from a prior, a simulator and an estimator's sampler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike, NDArray
+
+from validation_core.api.diagnose import DiagnosisResult, diagnose
+from validation_core.api.keywords import checked_keywords
+from validation_core.api.table import Table
+from validation_core.api.work import Watch, progress_watch
+from validation_core.export.any_sampler import from_callable
+from validation_core.export.arrays import as_matrix, as_numpy
+from validation_core.export.progress import printer, rows_text
+from validation_core.export.simulating import simulated
+from validation_core.methods.base import Method
+from validation_core.store import Store
+
+_TRIED = (2, 3)  # x and draws at each, to see that `sample` gives what it should
+_FEWEST = 4
+
+
+@checked_keywords()
+def check(
+    prior: Callable[[int], ArrayLike],
+    simulate: Callable[[Any], ArrayLike],
+    sample: Callable[[Any, int], ArrayLike],
+    n: int = 1000,
+    draws: int = 100,
+    *,
+    log_q: Callable[[Any, Any], ArrayLike] | None = None,
+    names: Sequence[str] = (),
+    x_names: Sequence[str] = (),
+    methods: str | Sequence[str | Method] | None = None,
+    questions: str | Sequence[str] = "usual",
+    alpha: float = 0.05,
+    seed: int = 0,
+    max_seconds: float | None = 60.0,
+    budget: float | None = None,
+    store: Store | None = None,
+    progress: bool | Watch = True,
+) -> DiagnosisResult:
+    """Simulate from your prior, draw from your estimator at each x, and diagnose the table.
+
+    The simulations are fresh: none of them trained the estimator. Functions may work with NumPy
+    or torch: `simulate` is given theta as `prior` made it, `sample` x as `simulate` made it. Their
+    randomness is their own. A row whose simulation or draws fail is left out, and counted in a
+    message; that depends on x alone, so that tests remain valid for the others.
+
+    Args:
+        prior: prior(n) draws n parameters, (n, D).
+        simulate: simulate(theta) of theta (b, D) simulates data of each, (b, ...).
+        sample: sample(x, k) of x (b, ...) draws k times from q at each, (b, k, D).
+        n: simulations.
+        draws: draws of q at each x.
+        log_q: log_q(thetas, x_i) of thetas (r, D) and one x gives log q(theta | x_i), normalised:
+            (r,).
+        names: labels of the D parameters.
+        x_names: labels of the numbers in x.
+        methods: as in `diagnose`.
+        questions: as in `diagnose`.
+        alpha: level of the whole diagnosis.
+        seed: of the diagnosis.
+        max_seconds: time for one batch of draws, and for one row by itself.
+        budget: seconds of the diagnosis; tests and questions that would take longer are not run.
+        store: of networks and results; by default the user's cache folder, with the shipped
+            gallery behind it.
+        progress: True for a bar on terminals and in notebooks, False for silence, or a `Watch`.
+
+    Returns:
+        as `diagnose` does; its `table` holds the simulations and the draws.
+
+    Raises:
+        TypeError: for an unknown keyword.
+        ValueError: for a function that fails or gives another shape, with its name, what it was
+            asked and what it gave.
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> def prior(n):
+        ...     return rng.standard_normal((n, 2))
+        >>> def simulate(theta):
+        ...     return theta + rng.standard_normal(theta.shape)
+        >>> def sample(x, k):  # sd 0.7 is right
+        ...     return x[:, None] / 2 + 0.35 * rng.standard_normal((len(x), k, 2))
+        >>> result = npt.check(prior, simulate, sample, 200, 50, methods="sbc", questions="none")
+        >>> result.verdict, result.table
+        ('problem found', Table(200 rows, 50 draws of q at each, 2 parameters, 2 data))
+    """
+    for name, least, got in (("n", _FEWEST, n), ("draws", 1, draws)):
+        if got < least:
+            raise ValueError(
+                f"{name} is at least {least}; got {got}. Take a thousand and a hundred."
+            )
+    theta = _called("prior(n)", "n parameters, (n, D)", prior, n)
+    truth = as_matrix(theta)
+    if len(truth) != n:
+        raise ValueError(
+            f"prior(n) must draw n parameters, (n, D); asked for n = {n:,}, got shape "
+            f"{as_numpy(theta).shape}. Put the draws on the first axis."
+        )
+    kinds: dict[str, Any] = {}
+
+    def simulations(rows: NDArray[Any]) -> ArrayLike:
+        kinds["x"] = simulate(_alike(rows, theta))
+        return kinds["x"]
+
+    loud = progress is True
+    truth, x, lost = simulated(simulations, truth, printer(loud))
+    like = kinds["x"]
+    _try(sample, _alike(x[: _TRIED[0]], like), truth.shape[1])
+    table = from_callable(
+        None,
+        truth,
+        x,
+        draws,
+        sample_batch=lambda rows, k: sample(_alike(rows, like), k),
+        log_q=log_q and (lambda rows, at: log_q(_alike(rows, theta), _alike(at, like))),
+        max_seconds=max_seconds,
+        progress=loud,
+    )
+    lost = {**lost, **table.left_out}
+    if lost:
+        with progress_watch(progress) as watch:
+            left = ", ".join(f"{rows_text(count)}: {why}" for why, count in lost.items())
+            watch.note(f"Left out, so that q is not tested there: {left}.")
+    drawn = Table(
+        table.theta.astype(table.theta_q.dtype),  # rounded as its draws are
+        table.x,
+        table.theta_q,
+        names=names,
+        x_names=x_names,
+        log_q=table.log_q,
+        log_q_draws=table.log_q_draws,
+        order="NKD",
+    )
+    return diagnose(
+        drawn,
+        methods,
+        questions,
+        alpha=alpha,
+        seed=seed,
+        budget=budget,
+        store=store,
+        progress=progress,
+    )
+
+
+def _alike(rows: NDArray[Any], like: Any) -> Any:
+    """Rows as a tensor of the same type and place as another, where that is one."""
+    return like.new_tensor(rows) if hasattr(like, "new_tensor") else rows
+
+
+def _called(name: str, rule: str, function: Callable[..., Any], *given: Any) -> Any:
+    """What a user's function gives.
+
+    Raises:
+        ValueError: where it is none, or fails.
+    """
+    if not callable(function):
+        remedy = (
+            "Pass prior=lambda n: prior.sample((n,))."
+            if hasattr(function, "sample")
+            else "Pass one."
+        )
+        raise ValueError(
+            f"{name} must be a function that gives {rule}; got {type(function).__name__}. {remedy}"
+        )
+    try:
+        return function(*given)
+    except Exception as error:  # whatever a user's function raises
+        asked = ", ".join(str(getattr(one, "shape", one)) for one in given)
+        raise ValueError(
+            f"{name} must give {rule}; asked with {asked}, it raised {type(error).__name__}: "
+            f"{' '.join(str(error).split())[:200]}. Try it by itself."
+        ) from error
+
+
+def _try(sample: Callable[[Any, int], ArrayLike], x: Any, d: int) -> None:
+    """Ask for a few draws.
+
+    Raises:
+        ValueError: where that fails, or they have another shape.
+    """
+    rule, k = f"k draws of theta at each x, (b, k, {d})", _TRIED[1]
+    shape = as_numpy(_called("sample(x, k)", rule, sample, x, k)).shape
+    expected = (len(x), k, d)
+    if shape != expected and not (d == 1 and shape == expected[:2]):
+        advice = (
+            "Swap its first two axes."
+            if shape == (k, len(x), d)
+            else "Draw at every row of x, one column for each parameter."
+        )
+        raise ValueError(
+            f"sample(x, k) must give {rule}; asked with x {tuple(x.shape)} and k = {k}, got "
+            f"{shape} in place of {expected}. {advice}"
+        )
