@@ -209,6 +209,28 @@ def part(arrays: Mapping[str, V], name: str) -> dict[str, V]:
     return {n[len(name) + 1 :]: a for n, a in arrays.items() if n.startswith(f"{name}.")}
 
 
+def check_options(options: Specification) -> None:
+    """Check numeric options against the bounds that their fields' metadata state.
+
+    Raises:
+        ValueError: for an option below `min` or above `max`, or a broken count.
+    """
+    for option in dataclasses.fields(options):
+        if "min" not in option.metadata:
+            continue
+        value, low, high = (
+            getattr(options, option.name),
+            option.metadata["min"],
+            option.metadata["max"],
+        )
+        if not low <= value <= high:
+            raise ValueError(
+                f"{option.name} lies between {low:,} and {high:,}; got {value:,}. Choose within."
+            )
+        if option.type in ("int", int) and value != int(value):
+            raise ValueError(f"{option.name} is a whole number; got {value:,}. Round it.")
+
+
 class _Named(Protocol):
     @property
     def name(self) -> str: ...

@@ -19,6 +19,7 @@ PARTS = {
     "mmd_fuse": "MMD-FUSE against mmdfuse",
     "dc": "DC against DiscCalibration",
     "lc2st": "L-C2ST against sbi",
+    "npe": "trained posteriors against sbi's NPE",
 }
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 import numpy as np
 
 from validation_core import sampling
+from validation_core.keys import check_options
 from validation_core.learn.scaling import moments
 from validation_core.scores import Recipe
 from validation_core.types import Array, Benchmark, Joint
@@ -23,7 +24,10 @@ class TrainedEstimator(Protocol):
 
     @property
     def history(self) -> Mapping[str, Array]:
-        """`epoch`, `loss` and `held_out` at every epoch: nats a pair, in theta's own units."""
+        """`epoch`, `loss` and `held_out` at every epoch.
+
+        Nats a pair, in theta's own units, where the estimator's `nats` says so.
+        """
         ...
 
     @property
@@ -38,7 +42,7 @@ class TrainedEstimator(Protocol):
 
     @property
     def summary(self) -> Mapping[str, float]:
-        """Held-out loss, nats a pair, for lists of networks."""
+        """Lowest held-out loss, for lists of networks."""
         ...
 
     def arrays(self) -> Arrays:
@@ -54,6 +58,19 @@ class TrainedEstimator(Protocol):
         ...
 
 
+class TrainingDiverged(ValueError):
+    """A training whose loss has become infinite or no number."""
+
+    @classmethod
+    def at(cls, epoch: int, lr: float, losses: Array) -> TrainingDiverged:
+        """Where it happened."""
+        loss = losses[~np.isfinite(losses)][0]
+        return cls(
+            f"A training's loss stays finite; got {loss} in epoch {epoch} at learning rate "
+            f"{lr:g}. Train at {lr / 10:g}, or take far outliers out of the simulations."
+        )
+
+
 Watch = Callable[[int, TrainedEstimator], None]
 """Called with an epoch's number, 0 before the first, and the estimator as it stands."""
 
@@ -62,16 +79,18 @@ Watch = Callable[[int, TrainedEstimator], None]
 class Estimator(Recipe):
     """How a posterior is learnt from simulated pairs; with its simulator and seed it fixes q.
 
-    Adam at a constant rate, so that fewer epochs are the beginning of more; a tenth of the
-    simulations is held out. A subclass adds its network's options.
+    Adam at a constant rate, so that fewer epochs are the beginning of more, whose weights are
+    averaged over a few epochs; a tenth of the simulations is held out. A subclass adds its
+    network's options.
     """
 
+    batched: ClassVar[bool] = True
     name: ClassVar[str]
     title: ClassVar[str]
     help: ClassVar[str]
     """The estimator in a sentence."""
     nats: ClassVar[bool] = True
-    """Whether its losses are nats a pair."""
+    """Whether its losses are nats a pair; else squared errors of a velocity."""
 
     simulations: int = field(
         default=1000,
@@ -83,7 +102,7 @@ class Estimator(Recipe):
         },
     )
     epochs: int = field(
-        default=200,
+        default=150,
         metadata={"label": "Most epochs", "min": 1, "max": 100_000, "help": "Passes over them."},
     )
     patience: int = field(
@@ -98,7 +117,7 @@ class Estimator(Recipe):
     )
     batch: int = field(default=128, metadata={"label": "Batch", "min": 8, "max": 65_536})
     lr: float = field(
-        default=1e-3,
+        default=4e-3,
         metadata={"label": "Learning rate", "min": 1e-6, "max": 0.1, "help": "Adam's."},
     )
 
@@ -107,10 +126,35 @@ class Estimator(Recipe):
         own = f"estimator:{cls.name}" if "name" in cls.__dict__ else None
         super().__init_subclass__(spec=spec or own, **options)
 
+    def __post_init__(self) -> None:
+        check_options(self)
+
     def for_simulations(self, simulations: int) -> Self:
-        """The same on so many simulations; many of them go in larger batches."""
-        batch = self.batch * max(1, min(8, round((simulations / 5000) ** 0.5)))
-        return replace(self, simulations=simulations, batch=batch)
+        """The same on so many simulations: larger batches of many, fewer passes over very many.
+
+        Batches grow as the square root of simulations over 1000, to eightfold; epochs and
+        patience fall as the fourth root of simulations over 10,000.
+        """
+        doublings = int(np.clip(np.log2(simulations / 1000) / 2 + 0.5, 0, 3))
+        share = min(1.0, (10_000 / simulations) ** 0.25)
+        return replace(
+            self,
+            simulations=simulations,
+            batch=self.batch * 2**doublings,
+            epochs=max(1, round(self.epochs * share)),
+            patience=round(self.patience * share),
+        )
+
+    def cost(self) -> float:
+        """Seconds of training to the last epoch, about, on one 2.x GHz core."""
+        batches = max(1, round(0.9 * self.simulations / self.batch))
+        overhead, row = self.step_seconds
+        return self.epochs * batches * (overhead + self.batch * row)
+
+    @property
+    def step_seconds(self) -> tuple[float, float]:
+        """Seconds of a step: whatever its batch, and for each row of it."""
+        raise NotImplementedError
 
     @property
     def label(self) -> str:
@@ -127,9 +171,12 @@ class Estimator(Recipe):
     def learn_all(
         self, data: Sequence[Joint], seeds: Sequence[int], report: Report | None = None
     ) -> list[Any]:
-        """Train one estimator for each set of pairs and seed."""
+        """Train one estimator for each set of pairs and seed: on a GPU side by side."""
+        from validation_core.learn import perceptron
         from validation_core.learn.in_turn import train_in_turn
 
+        if perceptron.pick_device().startswith("cuda"):
+            return self.learn_side_by_side(data, seeds, report)
         return train_in_turn(_learn, data, self, seeds, report)
 
     def learn(
@@ -143,6 +190,27 @@ class Estimator(Recipe):
             report: called at every epoch with the fraction done (of the most that there can be),
                 and the epoch, loss and held-out loss.
             watch: called with the estimator as it stands, before the first epoch and after each.
+
+        Raises:
+            ValueError: for pairs that are not finite.
+            TrainingDiverged: when a loss is no finite number.
+        """
+        return self.learn_side_by_side([data], [seed], report, watch)[0]
+
+    def learn_side_by_side(
+        self,
+        data: Sequence[Joint],
+        seeds: Sequence[int],
+        report: Report | None = None,
+        watch: Watch | None = None,
+    ) -> list[Any]:
+        """Train on several sets of pairs of one size as one batch, each as alone to rounding.
+
+        Args:
+            data: of each network.
+            seeds: of each.
+            report: as in `learn`, with mean losses.
+            watch: as in `learn`, for a single one.
         """
         raise NotImplementedError
 
@@ -164,7 +232,19 @@ class Scales:
 
     @classmethod
     def of(cls, data: Joint) -> Scales:
-        """Scales of training pairs."""
+        """Scales of training pairs.
+
+        Raises:
+            ValueError: for pairs that hold something other than finite numbers.
+        """
+        for name, rows in (("theta", data.theta), ("x", data.x)):
+            bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+            if len(bad):
+                raise ValueError(
+                    f"Simulations to learn from are finite numbers; got {rows[bad[0]].tolist()} "
+                    f"for {name} of row {bad[0]}. Leave out such rows ({len(bad):,} of "
+                    f"{len(rows):,})."
+                )
         return cls(*moments(np.asarray(data.theta)), *moments(np.asarray(data.x)))
 
     def theta(self, theta: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,22 +12,21 @@ from numpy.typing import NDArray
 
 from validation_core.estimators.base import Estimator, Scales, Watch
 from validation_core.learn.stored_network import GIVEN, StoredNetwork
-from validation_core.rng import stream
 from validation_core.types import Array, Joint
 
 if TYPE_CHECKING:
-    from torch import Tensor
     from zuko.flows import Flow
 
     from validation_core.keys import Arrays
     from validation_core.learn.training import Report
 
-_ROWS = 16_384  # of a pass through the flow
-
 
 @dataclass(frozen=True, kw_only=True)
-class _AutoregressiveFlow(Estimator):
-    """An autoregressive flow, its options."""
+class FlowEstimator(Estimator):
+    """Autoregressive flows: one, a mixture of several, or a product of one for each parameter."""
+
+    mixture: ClassVar[bool] = True
+    """Whether several flows are components of a mixture; else factors of a product."""
 
     transforms: int = field(default=3, metadata={"label": "Transforms", "min": 1, "max": 20})
     hidden: int = field(
@@ -42,66 +41,50 @@ class _AutoregressiveFlow(Estimator):
 
     @abstractmethod
     def build(self, dims: tuple[int, int]) -> Flow:
-        """Build zuko's flow of theta (D) given x (M), with its initial parameters."""
+        """Build zuko's flow of so many columns of theta given x, with its initial parameters."""
 
-    def learn(
-        self, data: Joint, seed: int, report: Report | None = None, watch: Watch | None = None
-    ) -> TrainedFlow:
-        """Train on pairs by maximum likelihood."""
-        from validation_core.estimators.fitting import Course, fit
-        from validation_core.learn import perceptron, training
+    def columns(self, dims: int) -> Sequence[slice]:
+        """Columns of theta (..., D) that each of the flows models."""
+        return [slice(0, dims)]
 
-        device = perceptron.pick_device()
-        scales = Scales.of(data)
-        theta, x = _single(scales.theta(data.theta), device), _single(scales.x(data.x), device)
-        flow = self.build((theta.shape[1], x.shape[1]))
-        perceptron.reinitialise(flow, stream(seed, "initial"))
-        flow.to(device)
+    def learn_side_by_side(
+        self,
+        data: Sequence[Joint],
+        seeds: Sequence[int],
+        report: Report | None = None,
+        watch: Watch | None = None,
+    ) -> list[TrainedFlows]:
+        from validation_core.estimators.flow_training import learn_flows
 
-        def loss(rows: NDArray[np.int64]) -> Tensor:
-            nats: Tensor = -flow(x[rows]).log_prob(theta[rows]).mean()
-            return nats
+        return learn_flows(self, data, seeds, report, watch)
 
-        def parameters() -> perceptron.Parameters:
-            return perceptron.arrays(flow.state_dict())
-
-        def trained(network: Arrays, history: Mapping[str, Array], seconds: float) -> TrainedFlow:
-            return TrainedFlow(network, scales, history, self, seconds, device)
-
-        fitted, seconds = training.timed(
-            lambda: fit(
-                Course(list(flow.parameters()), loss, loss, parameters),
-                self,
-                len(theta),
-                stream(seed, "order"),
-                volume=scales.log_volume,
-                report=report,
-                watch=watch and (lambda epoch, now: watch(epoch, trained(now, {}, 0.0))),
-            )
-        )
-        return trained(fitted.parameters, fitted.history, seconds)
-
-    def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedFlow:
-        """Rebuild a flow from `TrainedFlow.arrays`."""
-        return TrainedFlow.read(arrays, recipe=self, seconds=seconds, device=device)
+    def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedFlows:
+        """Rebuild flows from `TrainedFlows.arrays`."""
+        return TrainedFlows.read(arrays, recipe=self, seconds=seconds, device=device)
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaskedAutoregressiveFlow(_AutoregressiveFlow):
+class MaskedAutoregressiveFlow(FlowEstimator):
     """A masked autoregressive flow (Papamakarios et al. 2017)."""
 
     name: ClassVar[str] = "maf"
     title: ClassVar[str] = "Masked autoregressive flow"
     help: ClassVar[str] = "affine steps, each parameter given those before it"
 
+    transforms: int = field(default=5, metadata={"label": "Transforms", "min": 1, "max": 20})
+
     def build(self, dims: tuple[int, int]) -> Flow:
         from zuko.flows import MAF
 
         return MAF(*dims, transforms=self.transforms, hidden_features=[self.hidden] * 2)
 
+    @property
+    def step_seconds(self) -> tuple[float, float]:
+        return self.transforms * 1.4e-3, self.transforms * 1.2e-6
+
 
 @dataclass(frozen=True, kw_only=True)
-class NeuralSplineFlow(_AutoregressiveFlow):
+class NeuralSplineFlow(FlowEstimator):
     """A neural spline flow (Durkan et al. 2019)."""
 
     name: ClassVar[str] = "nsf"
@@ -117,16 +100,20 @@ class NeuralSplineFlow(_AutoregressiveFlow):
             *dims, bins=self.bins, transforms=self.transforms, hidden_features=[self.hidden] * 2
         )
 
+    @property
+    def step_seconds(self) -> tuple[float, float]:
+        return self.transforms * 3.2e-3, self.transforms * 4.7e-6
+
 
 @dataclass(frozen=True, eq=False)
-class TrainedFlow(StoredNetwork):
-    """A trained flow between standardised theta and a standard normal."""
+class TrainedFlows(StoredNetwork):
+    """Trained flows between standardised theta and a standard normal."""
 
     network: Mapping[str, NDArray[Any]]
-    """zuko's parameters and masks, by their names."""
+    """zuko's weights by name, with a leading axis where flows are several; `build` gives masks."""
     scales: Scales
     history: Mapping[str, Array]
-    recipe: _AutoregressiveFlow = field(metadata=GIVEN)
+    recipe: FlowEstimator = field(metadata=GIVEN)
     seconds: float = 0.0
     device: str = "cpu"
 
@@ -137,49 +124,36 @@ class TrainedFlow(StoredNetwork):
 
     def draws(self, x: Array, k: int, rng: np.random.Generator) -> Array:
         """Draw theta k times at each row of x (n, M): (n, k, D)."""
-        d = len(self.scales.theta_shift)
-        z = rng.standard_normal((k, len(x), d)).astype(np.float32)
-        theta = np.empty((len(x), k, d))
-        for part, transform in self._passes(x, max(1, _ROWS // k)):
-            inverse = transform.inv(_single(z[:, part], self.device_here))
-            theta[part] = self.scales.back(inverse.cpu().numpy().swapaxes(0, 1).astype(np.float64))
-        return theta
+        from validation_core.estimators.flow_training import from_normal, modules
+
+        n, d = len(x), len(self.scales.theta_shift)
+        z = rng.standard_normal((n * k, d)).astype(np.float32)
+        rows = np.repeat(self.scales.x(x).astype(np.float32), k, axis=0)
+        flows, columns = modules(self), self.recipe.columns(d)
+        mixed = self.recipe.mixture and len(flows) > 1
+        chosen = rng.integers(len(flows), size=n * k) if mixed else None
+        theta = np.empty((n * k, d))
+        for i, (flow, part) in enumerate(zip(flows, columns, strict=True)):
+            own = np.arange(n * k) if chosen is None else np.flatnonzero(chosen == i)
+            theta[own, part] = from_normal(flow, z[own, part], rows[own])
+        return self.scales.back(theta).reshape(n, k, d)
 
     def log_density(self, theta: Array, x: Array) -> Array:
         """log q(theta | x): (n,)."""
-        import torch
+        from validation_core.estimators.flow_training import log_density, modules
 
-        out = np.empty(len(theta))
-        standard = self.scales.theta(theta)
-        for part, transform in self._passes(x, _ROWS):
-            z, ladj = transform.call_and_ladj(_single(standard[part], self.device_here))
-            base = torch.distributions.Normal(0.0, 1.0).log_prob(z).sum(-1)
-            out[part] = (base + ladj).cpu().numpy()
-        return out - self.scales.log_volume
-
-    @property
-    def device_here(self) -> str:
-        """The device of this process."""
-        from validation_core.learn import perceptron
-
-        return perceptron.pick_device()
-
-    def _passes(self, x: Array, rows: int) -> Iterator[tuple[slice, Any]]:
-        """Parts of the rows of x, and the flow's transform at them."""
-        import torch
-
-        flow = self.recipe.build((len(self.scales.theta_shift), len(self.scales.x_shift)))
-        flow.load_state_dict({name: torch.from_numpy(part) for name, part in self.network.items()})
-        flow.to(self.device_here)
-        standard = self.scales.x(x)
-        with torch.inference_mode():
-            for first in range(0, len(x), rows):
-                part = slice(first, first + rows)
-                yield part, flow(_single(standard[part], self.device_here)).transform
-
-
-def _single(rows: Array, device: str) -> Tensor:
-    """Rows in single precision, where networks run."""
-    import torch
-
-    return torch.from_numpy(np.ascontiguousarray(rows, dtype=np.float32)).to(device)
+        standard, rows = (
+            each.astype(np.float32) for each in (self.scales.theta(theta), self.scales.x(x))
+        )
+        columns = self.recipe.columns(standard.shape[1])
+        logs = np.stack(
+            [
+                log_density(flow, standard[:, part], rows)
+                for flow, part in zip(modules(self), columns, strict=True)
+            ]
+        )
+        if self.recipe.mixture:
+            together = np.logaddexp.reduce(logs, axis=0) - np.log(len(logs))
+        else:
+            together = logs.sum(axis=0)
+        return together - self.scales.log_volume

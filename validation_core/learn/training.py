@@ -49,7 +49,8 @@ def descend(
         rounds: the batches of each round: of an epoch, or of one step.
         loss: of a batch; where it is a vector its sum is descended, so that each of several
             networks takes the steps that it would take alone.
-        clip: norm to which all gradients of a step are shortened.
+        clip: norm to which all gradients of a step are shortened; those of each network, which
+            parameters' leading axis counts, where the loss is a vector.
 
     Yields:
         The losses of a round's batches.
@@ -60,12 +61,23 @@ def descend(
             value = loss(batch)
             adam.zero_grad()
             torch.autograd.backward(value if value.ndim == 0 else value.sum())
-            if clip is not None:
+            if clip is not None and value.ndim == 0:
                 torch.nn.utils.clip_grad_norm_(adam.parameters, clip)
+            elif clip is not None:
+                _clip_each(adam.parameters, clip)
             adam.step()
             losses.append(value.detach())
         adam.step_schedule()
         yield losses
+
+
+def _clip_each(parameters: Iterable[Tensor], clip: float) -> None:
+    """Shorten the gradients of each of several networks, as torch does those of one."""
+    gradients = [tensor.grad for tensor in parameters if tensor.grad is not None]
+    squares = torch.stack([gradient.flatten(1).square().sum(1) for gradient in gradients])
+    shares = (clip / (squares.sum(0).sqrt() + 1e-6)).clamp(max=1.0)
+    for gradient in gradients:
+        gradient.mul_(shares.reshape(-1, *[1] * (gradient.ndim - 1)))
 
 
 class Problem(NamedTuple):

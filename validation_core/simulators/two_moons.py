@@ -24,6 +24,8 @@ from validation_core.types import Array, Paper
 _RADIUS, _WIDTH, _OFFSET = 0.1, 0.01, 0.25
 _ROOT = math.sqrt(2)
 _ANGLES = 128  # of each of three sectors over which the box's mass is summed
+MOST_TRIES = 10_000
+"""Of drawing P at an x."""
 _ROWS = 512  # whose masses are summed at a time
 
 
@@ -64,7 +66,7 @@ class TwoMoons(Simulator):
             ValueError: at an x that no theta of the box could have made.
         """
         theta, left = np.empty((len(x), 2)), np.arange(len(x))
-        for _ in range(10_000):
+        for _ in range(MOST_TRIES):
             at = x[left]
             point = _crescent(len(left), rng)
             sign = rng.choice([-1.0, 1.0], len(left))

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import sampling
+from validation_core.keys import check_options
 from validation_core.learn.scaling import moments
 from validation_core.learn.stored_network import StoredNetwork
 from validation_core.rng import stream
@@ -83,17 +84,7 @@ class Diffusion(Recipe, spec="diffusion"):
     )
 
     def __post_init__(self) -> None:
-        for setting in fields(self):
-            value, low, high = (
-                getattr(self, setting.name),
-                setting.metadata["min"],
-                setting.metadata["max"],
-            )
-            if not low <= value <= high:
-                raise ValueError(
-                    f"{setting.name} lies between {low:g} and {high:g}; got {value:g}. Choose "
-                    f"within."
-                )
+        check_options(self)
 
     one_scale: ClassVar[bool] = False
     """Whether all coordinates of theta share a scale, as the pixels of an image do."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from validation_core.estimators import TrainedEstimator
     from validation_core.store import Store
 
-_SETS = 4
+_SETS = 3
 """Sets of other draws behind E[K w] at each true value."""
 _LEARNING = 0.6  # of the time
 _ROWS = 100  # of fresh pairs that are weighed at a time
@@ -62,7 +62,7 @@ class MendedNatsStudy(Study[MendedNats], spec="mended_nats"):
     """Simulations that the mend learns from and is judged on."""
     draws: int = 200
     """Of q at each x: so many are weighed among one another, 400 at most."""
-    pairs: int = 300
+    pairs: int = 200
     """Fresh ones for true nats."""
     seed: int = 0
 
@@ -94,7 +94,7 @@ class MendedNatsStudy(Study[MendedNats], spec="mended_nats"):
         function = mended.mending()
         for first in range(0, self.pairs, _ROWS):
             rows = slice(first, first + _ROWS)
-            fall[rows], bias[rows] = _density_ratio(
+            fall[rows], bias[rows] = density_ratio(
                 function, estimator, fresh.theta[rows], fresh.x[rows], self.draws, rng
             )
             report(_LEARNING + (1 - _LEARNING) * min(1.0, rows.stop / self.pairs), {})
@@ -109,7 +109,7 @@ class MendedNatsStudy(Study[MendedNats], spec="mended_nats"):
         )
 
 
-def _density_ratio(
+def density_ratio(
     function: MendFunction,
     estimator: TrainedEstimator,
     theta: Array,

@@ -1,0 +1,167 @@
+"""Velocities: how they learn, and their ODE between noise and theta, with its density."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.func import vmap
+
+from validation_core.estimators.base import Scales, Watch
+from validation_core.estimators.diffusion.network import (
+    NetworkShape,
+    embed_level,
+    embed_x,
+    forward_pass,
+)
+from validation_core.estimators.fitting import Course, Examples, fit
+from validation_core.estimators.transport import TrainedTransport, TransportEstimator
+from validation_core.learn import perceptron, training
+from validation_core.learn.perceptron import Parameters, Tensors
+from validation_core.learn.training import Report
+from validation_core.rng import stream
+from validation_core.types import Array, Joint
+
+_LOOKS = 8  # noises at which each held-out pair is looked at
+_CPU_ROWS, _GPU_ROWS = 2048, 1 << 16  # of a pass along the ODE
+_Velocity = Callable[[Tensor, float], Tensor]
+
+
+def learn_transports(
+    recipe: TransportEstimator,
+    data: Sequence[Joint],
+    seeds: Sequence[int],
+    report: Report | None = None,
+    watch: Watch | None = None,
+) -> list[TrainedTransport]:
+    """Train one estimator for each set of pairs and seed, side by side.
+
+    `watch` is for a single one.
+    """
+    device = perceptron.pick_device()
+    scales = [Scales.of(each) for each in data]
+    pairs = [(s.theta(each.theta), s.x(each.x)) for s, each in zip(scales, data, strict=True)]
+    shape = NetworkShape(
+        theta=pairs[0][0].shape[1],
+        x=pairs[0][1].shape[1],
+        hidden=recipe.hidden,
+        layers=recipe.layers,
+    )
+    start = [shape.initial(stream(seed, "initial")) for seed in seeds]
+    together = len(seeds) > 1
+    parameters = perceptron.learnable(perceptron.stack(start) if together else start[0], device)
+    loss = vmap(_error) if together else _error
+
+    def examples(s: int, rows: NDArray[np.int64], rng: np.random.Generator) -> Examples:
+        theta, x = pairs[s]
+        return *recipe.examples(theta[rows], rng), x[rows].astype(np.float32)
+
+    def trained(
+        network: Parameters, s: int, history: Mapping[str, Array], seconds: float
+    ) -> TrainedTransport:
+        return TrainedTransport(network, scales[s], history, recipe, seconds, device)
+
+    fits, seconds = training.timed(
+        lambda: fit(
+            Course(
+                parameters,
+                examples,
+                lambda *rows: loss(parameters, *rows),
+                loss,
+                [0.0] * len(seeds),
+                repeats=_LOOKS,
+                device=device,
+            ),
+            recipe,
+            len(pairs[0][0]),
+            [stream(seed, "order") for seed in seeds],
+            report=report,
+            watch=watch and (lambda epoch, now: watch(epoch, trained(now, 0, {}, 0.0))),
+        )
+    )
+    own = seconds / len(fits)
+    return [trained(one.parameters, s, one.history, own) for s, one in enumerate(fits)]
+
+
+def _error(parameters: Tensors, state: Tensor, code: Tensor, target: Tensor, x: Tensor) -> Tensor:
+    """Mean squared error of the velocity."""
+    about_x, about_time = embed_x(parameters, x), embed_level(parameters, code)
+    return (forward_pass(parameters, state, about_x, about_time) - target).square().mean()
+
+
+def carry(trained: TrainedTransport, noise: Array, x: Array) -> Array:
+    """Standardised theta (n, D) that normal noise (n, D) is carried to, at standardised x."""
+    times = trained.recipe.times().tolist()
+    out = np.empty(noise.shape)
+    with torch.inference_mode():
+        for part, velocity, state in _passes(trained, noise, x):
+            out[part] = _integrate(velocity, state, times).cpu().numpy()
+    return out
+
+
+def log_density(trained: TrainedTransport, theta: Array, x: Array) -> Array:
+    """log q of standardised theta (n, D) at standardised x: (n,)."""
+    times = trained.recipe.times()[::-1].tolist()
+    d = theta.shape[1]
+    out = np.empty(len(theta))
+    with torch.no_grad():
+        for part, velocity, state in _passes(trained, theta, x):
+            start = torch.cat([state, torch.zeros_like(state[:, :1])], dim=1)
+            end = _integrate(_with_divergence(velocity), start, times)
+            noise = -end[:, :d].square().sum(1) / 2 - d / 2 * math.log(2 * math.pi)
+            out[part] = (noise + end[:, d]).cpu().numpy()
+    return out
+
+
+def _passes(
+    trained: TrainedTransport, states: Array, x: Array
+) -> Iterator[tuple[slice, _Velocity, Tensor]]:
+    """Parts of the rows, the velocity at their x, and their states."""
+    device = perceptron.pick_device()
+    parameters = perceptron.tensors(trained.network, device)
+    size = _CPU_ROWS if device == "cpu" else _GPU_ROWS
+    for first in range(0, len(x), size):
+        part = slice(first, first + size)
+        state, at = (
+            torch.from_numpy(each[part].astype(np.float32)).to(device) for each in (states, x)
+        )
+        yield part, _velocity(trained.recipe, parameters, embed_x(parameters, at)), state
+
+
+def _velocity(recipe: TransportEstimator, parameters: Tensors, about_x: Tensor) -> _Velocity:
+    def velocity(state: Tensor, time: float) -> Tensor:
+        code = torch.full((1, 1), recipe.code(time), device=state.device)
+        return forward_pass(parameters, state, about_x, embed_level(parameters, code))
+
+    return velocity
+
+
+def _with_divergence(velocity: _Velocity) -> _Velocity:
+    """The velocity of states (n, D) and, in a column more, of the log volume that they fill."""
+
+    def both(state: Tensor, time: float) -> Tensor:
+        at = state[:, :-1].detach().requires_grad_()
+        with torch.enable_grad():
+            now = velocity(at, time)
+            rows = [
+                torch.autograd.grad(column.sum(), at, retain_graph=True)[0]
+                for column in now.unbind(1)
+            ]
+        slopes = [row[:, i] for i, row in enumerate(rows)]
+        return torch.cat([now.detach(), torch.stack(slopes).sum(0)[:, None]], dim=1)
+
+    return both
+
+
+def _integrate(velocity: _Velocity, state: Tensor, times: Sequence[float]) -> Tensor:
+    """The state at the last of the times, by Heun's method."""
+    for now, after in itertools.pairwise(times):
+        slope = velocity(state, now)
+        ahead = velocity(state + (after - now) * slope, after)
+        state = state + (after - now) / 2 * (slope + ahead)
+    return state
