@@ -1,10 +1,13 @@
 """`check`: a prior, a simulator and a sampler become a diagnosed table, in NumPy or torch."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
 
 import validation_core as npt
+from tests.conftest import ROOT
 from validation_core.store import Store
 
 N, K = 120, 20
@@ -95,6 +98,24 @@ def test_rows_that_fail_are_left_out_and_counted(checked):
         result = checked(sample=sample)
     assert N / 2 < result.table.n < N
     assert max(calls) > 1, "rows are drawn in batches"
+
+
+@pytest.mark.usefixtures("quick_training")
+def test_the_document_has_an_example_that_runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    (code,) = [
+        block
+        for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+        if "npt.check" in block
+    ]
+    names = {}
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        exec(compile(code, "training.md", "exec"), names)
+    assert names["result"].verdict == "problem found"
+    assert npt.read(tmp_path / "fresh.npz").n == 300
 
 
 def broken(*_):

@@ -61,7 +61,9 @@ def choose() -> FilmStudy:
 
 def examples() -> None:
     """Buttons for the trainings that ship."""
-    with st.container(horizontal=True, key="train-examples", width="content"):
+    with st.container(
+        horizontal=True, key="train-examples", width="content", vertical_alignment="center"
+    ):
         st.caption("Trained already:", width="content")
         for name, study in shipped_examples().items():
             st.button(name, key=f"example-{name}", type="tertiary", on_click=_take, args=(study,))

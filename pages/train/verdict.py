@@ -62,9 +62,7 @@ def _verdict(study: FilmStudy, table: FreshTableStudy) -> None:
         jobs.panel(state, follow=True)
     with right:
         _truth(drawn.nats)
-        if st.button(
-            "Open its table in My posterior", key="open-trained", icon=":material/open_in_new:"
-        ):
+        if st.button("Open in My posterior", key="open-trained", icon=":material/open_in_new:"):
             recent.remember(f"{study.recipe.label} on {study.simulator.title}", upload)
             st.switch_page("diagnose/page.py")
 

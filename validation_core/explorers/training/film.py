@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -64,7 +65,10 @@ class Film(NamedTuple):
     held_out: Array
     """(E,)"""
     floor: float
-    """Mean of -log p over the held-out pairs: no estimator's expected loss is lower."""
+    """Mean of -log p over the held-out pairs: no estimator's expected loss is lower.
+
+    NaN where losses are no nats, as a diffusion's.
+    """
     places: Array
     """(V, M)"""
     x: Array
@@ -157,10 +161,11 @@ class _Camera:
         self.history: Mapping[str, Any] = {"loss": [], "held_out": []}
         self.data: Joint = study.training.source.training_set(study.recipe, study.seed, store)
         simulator, seed = study.simulator, study.seed
-        held = split(len(self.data), stream(seed, "order"))[0]
-        self._floor = -float(
-            simulator.log_posterior(self.data.theta[held], self.data.x[held]).mean()
-        )
+        self._floor = math.nan
+        if study.recipe.nats:
+            held = split(len(self.data), stream(seed, "order"))[0]
+            log_p = simulator.log_posterior(self.data.theta[held], self.data.x[held])
+            self._floor = -float(log_p.mean())
         self._fresh = simulator.pairs(PAIRS, stream(seed, "film", "fresh pairs"))
         self._log_p = simulator.log_posterior(self._fresh.theta, self._fresh.x)
         self._places = choose_places(self._fresh.x, PLACES, stream(seed, "film", "places"))

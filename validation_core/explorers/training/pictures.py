@@ -148,15 +148,14 @@ def _change(film: Film, frame: int) -> str:
         return "The held-out loss is lowest here."
     apart = mean_with_error((film.ratios[frame] - film.ratios[film.best]).astype(float))
     low, high = apart.interval()
-    lowest = f"at epoch {best:,}, where the held-out loss is lowest"
-    if frame < film.best:
-        return f"That is {_said(apart)} farther than {lowest}: it still learns." * (low > 0)
+    lowest = f"epoch {best:,}, where the held-out loss is lowest"
     if low > 0:
-        return f"That is {_said(apart)} farther than {lowest}: q overfits."
+        verb = "it still learns" if frame < film.best else "q overfits"
+        return f"That is {_said(apart)} farther than at {lowest}: {verb}."
     if high < 0:
         nearer = interval_text((-apart.value, -high, -low))
-        return f"That is {nearer} nearer than {lowest}: it still learns."
-    return f"It is as far as {lowest}, as far as {PAIRS} fresh pairs can tell."
+        return f"That is {nearer} nearer than at {lowest}."
+    return f"{PAIRS} fresh pairs do not tell it from {lowest}."
 
 
 def _middle(film: Film) -> float:
@@ -220,38 +219,48 @@ def _in_ball(film: Film, f: int, v: int, away: int, more: int) -> str:
 
 def _losses(film: Film) -> Panel:
     """Training and held-out loss, above the exact posterior's loss on the held-out pairs."""
-    epoch = np.arange(1, len(film.loss) + 1)
-    known = np.concatenate([film.loss, film.held_out, [film.floor]]).astype(float)
-    top = float(np.quantile(known, 0.99))
-    room = 0.08 * max(top - film.floor, 0.5)
-    now = np.clip(film.epochs, 1, None) - 1
-    held = film.held_out[np.minimum(now, len(film.held_out) - 1)] if len(epoch) else None
-    marks: list[Mark] = [
-        HLine(film.floor, color=style.P, dash="", width=2, label="exact posterior"),
-        *(
-            [
-                Line(epoch, film.loss, color=style.Q, dash="2 3", width=1.6),
-                Line(epoch, film.held_out, color=style.Q, width=2.2),
-            ]
-            if len(epoch)
-            else []
-        ),
-        VLine(over(film.epochs.astype(float), "epoch"), width=1),
-    ]
-    if held is not None:
+    epoch, last = np.arange(1, len(film.loss) + 1), len(film.held_out) - 1
+    marks: list[Mark] = [VLine(over(film.epochs.astype(float), "epoch"), width=1)]
+    caption = "Its loss is no density: there is no exact posterior's to compare it with."
+    if np.isfinite(film.floor):
+        marks.append(HLine(film.floor, color=style.P, dash="", width=2, label="exact posterior"))
+        caption = (
+            "No estimator's expected loss lies below the blue line: the exact posterior's on the "
+            "held-out pairs."
+        )
+    if last >= 0:
+        held = film.held_out[np.clip(film.epochs - 1, 0, last)]
         shown = np.where(film.epochs > 0, held, np.nan)[:, None]
-        at = over(film.epochs[:, None].astype(float), "epoch")
-        marks.append(Points(at, over(shown, "epoch"), color=style.Q, size=9))
+        marks += [
+            Line(epoch, film.loss, color=style.Q, dash="2 3", width=1.6),
+            Line(epoch, film.held_out, color=style.Q, width=2.2),
+            Points(
+                over(film.epochs[:, None].astype(float), "epoch"),
+                over(shown, "epoch"),
+                color=style.Q,
+                size=9,
+            ),
+        ]
     return Panel(
         marks,
-        title="Loss, nats a pair",
+        title="Loss, nats a pair" if np.isfinite(film.floor) else "Loss",
         height=_TOP,
         x=_epochs(film),
-        y=Axis((min(float(known.min()), film.floor) - room, top + room)),
+        y=_loss_axis(film),
         legend=[("training", style.Q, "dash"), ("held out", style.Q, "line")],
-        caption="No estimator's expected loss lies below the blue line: the exact posterior's on "
-        "the held-out pairs.",
+        caption=caption,
     )
+
+
+def _loss_axis(film: Film) -> Axis:
+    """Room for all losses but the highest, and for the floor."""
+    known = np.concatenate([film.loss, film.held_out, [film.floor]]).astype(float)
+    known = known[np.isfinite(known)]
+    if not known.size:
+        return Axis((0, 1))
+    low, top = float(known.min()), float(np.quantile(known, 0.99))
+    room = 0.08 * max(top - low, 0.5 * np.isfinite(film.floor), 1e-6)
+    return Axis((low - room, top + room))
 
 
 def _epochs(film: Film) -> Axis:
@@ -283,8 +292,13 @@ def _by_epoch(film: Film, shown: Film) -> Panel:
         height=_BELOW,
         x=_epochs(film),
         y=Axis((min(0.0, float(low.min())) - 0.03 * float(high.max()), 1.08 * float(high.max()))),
-        caption=f"Mean of log p − log q over {PAIRS} fresh pairs; the band is its 95% interval.",
+        caption=over([_beyond_box(share) for share in shown.outside], "epoch"),
     )
+
+
+def _beyond_box(share: float) -> str:
+    leaks = f" {share_text(share)} of q's draws lie beyond the prior's box." * (share > 0)
+    return f"Mean of log p − log q over {PAIRS} fresh pairs, with its 95% interval.{leaks}"
 
 
 def _covered(film: Film) -> Panel:
