@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import validation_core as npt
+from tests.test_docs import table_rows
 from validation_core import gallery, keys, sampling
 from validation_core.benchmarks import Trained
 from validation_core.benchmarks.over_gamma import OverGamma
@@ -29,6 +30,7 @@ from validation_core.sweep.trials import TrialDesign
 SMALL = Trained(estimator="maf", along="epochs", simulations=60)
 """Networks of one or two epochs: wrong at once."""
 FEW = Classifier(train=60, epochs=2)
+HEADING = "Which test finds a real estimator's error first"
 
 
 def test_every_task_and_estimator_is_an_option():
@@ -176,3 +178,14 @@ def test_true_error_falls_with_simulations():
         nats = [column.forward.value for column in shown]
         assert nats[-1] < nats[0]
         assert shown[0].first, "no test finds the worst estimator"
+
+
+def test_the_readmes_table_is_what_ships():
+    rows = [
+        list(found)
+        for board in scoreboard.shipped()
+        for found in scoreboard_panels.findings(board, scoreboard.columns(board, Store.usual()))
+    ]
+    assert rows
+    written = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    assert table_rows("README.md", HEADING) == rows, f"README's rows are\n{written}"

@@ -35,6 +35,7 @@ from validation_core.explorers.papers import beside
 from validation_core.explorers.papers.curvature import CurvatureStudy
 from validation_core.explorers.playground.study import shipped as playground_shipped
 from validation_core.explorers.training import scoreboard
+from validation_core.explorers.training.film import shipped as films_shipped
 from validation_core.explorers.weak_classifiers.study import shipped as weak_classifiers_shipped
 from validation_core.lessons import LESSONS
 from validation_core.localization import BallTheoryStudy
@@ -180,7 +181,7 @@ def parts() -> tuple[Part, ...]:
         Part(
             "trained",
             "Trained estimators",
-            studies=scoreboard.shipped_studies(),
+            studies=(*films_shipped(), *scoreboard.shipped_studies()),
             trainings=scoreboard.shipped_estimators(),
         ),
     )

@@ -19,7 +19,7 @@ from validation_core.types import Array, Joint, Pairs, Paper
 TaskName = Literal[
     "two_moons", "gaussian_linear", "gaussian_linear_uniform", "gaussian_mixture", "sir"
 ]
-EstimatorName = Literal["maf", "nsf"]
+EstimatorName = Literal["maf", "nsf", "diffusion", "flow_matching", "ensemble", "marginals"]
 SIMULATIONS = (400, 1000, 2000, 10_000, 100_000)
 """Numbers of simulations, in gamma's place."""
 EPOCHS = (1, 2, 5, 10, 20, 50, 100, 200)
@@ -79,7 +79,13 @@ class SimulatorPairs(Pairs, spec="simulator_pairs"):
 
 @dataclass(frozen=True, kw_only=True)
 class Trained(Pairs):
-    """An estimator trained on gamma simulations, or for gamma epochs, of a known task."""
+    """An estimator trained on gamma simulations, or for gamma epochs, of a known task.
+
+    Examples:
+        >>> benchmark = npt.Trained(task="two_moons", estimator="nsf")
+        >>> benchmark.dims, benchmark.place(benchmark.gammas[0])
+        ((2, 2), '400 simulations')
+    """
 
     name: ClassVar[str] = "trained"
     title: ClassVar[str] = "Trained estimator"

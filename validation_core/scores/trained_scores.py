@@ -60,6 +60,8 @@ class Simulated(Specification, spec="simulated"):
     def label(self) -> str:
         if self.benchmark.counts_iterations:
             return f"{self.benchmark.label} · {self.benchmark.place(self.gamma)}"
+        if tuple(self.benchmark.gammas) == (0.0,):  # gamma plays no part, or is part of x
+            return self.benchmark.label
         return f"{self.benchmark.label} · gamma {self.gamma:g}"
 
     def training_set(self, recipe: Recipe, seed: int, store: Store) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from validation_core.drawing.power_curves import (
     rate_bars,
     rejection_axis,
 )
+from validation_core.estimators import ESTIMATORS
 from validation_core.explorers.training.scoreboard import FOUND, Column, Power, Row, Scoreboard
 from validation_core.methods.base import Method
 from validation_core.panels.gamma_scale import GammaScale
@@ -38,11 +40,11 @@ from validation_core.types import MethodStyle
 
 _SHADE = 0.85  # of the full colour, where a test finds the error with the fewest simulations
 _NAMES = {
-    "Relabelling": "Verdict, nothing learnt",
+    "Relabelling": "Verdict",
     "DC our features": "DC",
     "CoLT fourier": "CoLT",
-    "TARP": "TARP, random points",
-    "TARP x": "TARP, points by x",
+    "TARP x": "TARP by x",
+    "Uniform(10)": "Uniform",
 }
 """Tests beside an axis, by their labels."""
 _LEVEL = 0.05
@@ -101,22 +103,27 @@ def table(board: Scoreboard, shown: Sequence[Column]) -> Panel:
             (-0.5, wide - 0.5),
             counted,
             ticks=range(wide),
-            names=[f"{column.gamma:,.0f}" for column in shown],
+            names=[_short(column.gamma) for column in shown],
         ),
         y=Axis((-0.5, high + 0.5), ticks=range(high + 1), names=[*rows[::-1], "KL(p‖q), nats"]),
         height=30 * (high + 2) + 40,
         click="gamma",
         at=np.stack([places, np.full(wide, high / 2)], axis=1),
-        caption=f"The smallest N at which a test rejects q in {FOUND:.0%} of tables or more; > N: "
-        "in fewer at every N that was run. Top row: the true error. If q were correct, every test "
-        "would reject in at most 5% of tables at any N.",
+        caption=f"The smallest N at which a test rejects q in {FOUND:.0%} of tables or more; – at "
+        "none that was run. Verdict: without learned scores. Top row: the true error. "
+        "If q were correct, every test would reject in at most 5% of tables at any N.",
     )
+
+
+def _short(count: float) -> str:
+    """A count that fits under a column on a phone."""
+    return f"{count / 1000:g}k" if count >= 10_000 else f"{count:,.0f}"
 
 
 def _cell(row: Row) -> str:
     if row.first is not None:
         return f"{row.first.n:,}"
-    return f"> {row.powers[-1].n:,}" if row.powers else ""
+    return "–" if row.powers else ""
 
 
 def _powers(board: Scoreboard, column: Column) -> Panel:
@@ -156,7 +163,7 @@ def _looks(tests: Sequence[Method]) -> list[MethodStyle]:
     looks = []
     for test in tests:
         look = method_look(test.name)
-        looks.append(look._replace(dash="4 3") if seen[test.name] else look)
+        looks.append(look._replace(dash="4 3", symbol="ring") if seen[test.name] else look)
         seen[test.name] += 1
     return looks
 
@@ -194,3 +201,36 @@ def _at(row: Row) -> Power:
 def nats_text(nats: Estimate) -> str:
     """An estimate of nats with its 95% interval."""
     return interval_text((nats.value, *nats.interval()), ".2f")
+
+
+class Finding(NamedTuple):
+    """A row of the table of results: one training, its true error, and the first test."""
+
+    task: str
+    estimator: str
+    trained: str
+    """Simulations, or epochs."""
+    nats: str
+    """KL(p || q) with its 95% interval."""
+    n: str
+    """The smallest N at which a test finds the error."""
+    tests: str
+    """The tests that do so there, each with its power."""
+
+
+def findings(board: Scoreboard, shown: Sequence[Column]) -> list[Finding]:
+    """Which test finds the error first, for each training, in words."""
+    benchmark = board.benchmark
+    kind = ESTIMATORS[benchmark.estimator]
+    return [
+        Finding(
+            benchmark.simulator.title,
+            kind.title,
+            f"{column.gamma:,.0f}",
+            "" if column.forward is None else nats_text(column.forward),
+            f"{_at(column.first[0]).n:,}" if column.first else f"> {column.most:,}",
+            ", ".join(f"{_name(row.test)} {_at(row).rate:.0%}" for row in column.first),
+        )
+        for column in shown
+        if column.most
+    ]
