@@ -89,8 +89,8 @@ class Trained(Pairs):
         default="two_moons",
         metadata={"label": "Task", "help": "A simulator whose posterior is known at every x."},
     )
-    estimator: Literal["maf", "nsf"] = field(
-        default="nsf", metadata={"label": "Estimator", "help": "What learns the posterior."}
+    estimator: Literal["maf", "nsf", "diffusion", "flow_matching", "ensemble", "marginals"] = (
+        field(default="nsf", metadata={"label": "Estimator", "help": "What learns the posterior."})
     )
     along: Literal["simulations", "epochs"] = field(
         default="simulations",
