@@ -16,7 +16,7 @@ NSF = NeuralSplineFlow(**SMALL)
 
 
 def run(script, names=None):
-    exec(compile(script, "script.py", "exec"), names if names is not None else {})  # noqa: S102
+    exec(compile(script, "script.py", "exec"), names if names is not None else {})
 
 
 @pytest.mark.parametrize("name", SIMULATORS)
