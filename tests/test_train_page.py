@@ -97,11 +97,20 @@ def test_an_example_sets_every_control_to_its_own_training():
     for name, study in examples().items():
         page.button(key=f"example-{name}").click().run()
         assert not page.exception
-        page.button(key="train").click().run()
-        assert study in services().engine.jobs()[0].tasks, name
+        page.button(key="diagnose-trained").click().run()
+        table = FreshTableStudy(training=study.training)
+        assert table in services().engine.jobs()[0].tasks, name
 
 
 def test_what_a_link_asks_and_no_estimator_has_is_said():
     page = opened({**QUERY, "estimator": "tarot", "simulations": "-4", "maf-100-epochs": "x"})
     assert not page.exception
     assert "tarot" in words(page)
+
+
+def test_a_first_visit_shows_a_film_without_a_button():
+    page = opened({})
+    assert not page.exception
+    assert len(page.get("bidi_component")) == 1
+    assert not services().engine.jobs()
+    assert all(study.done(services().store) for study in examples().values())

@@ -1,12 +1,13 @@
 """The film of a training: its frames, its floor, what is said of them, and true nats."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from validation_core.drawing.marks import freeze_sliders
+from validation_core.estimators import ESTIMATORS
 from validation_core.estimators.fitting import split
 from validation_core.estimators.flows import MaskedAutoregressiveFlow
 from validation_core.explorers.training import film, pictures
@@ -188,3 +189,16 @@ def test_a_fresh_table_has_simulations_that_the_estimator_never_saw(filmed):
     data = STUDY.training.source.training_set(STUDY.recipe, 0, filmed.store)
     assert drawn.q.shape == (40, 10, 2)
     assert not np.isin(drawn.theta[:, 0], data.theta[:, 0]).any()
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_estimator_has_a_film(name, store):
+    recipe = replace(ESTIMATORS[name](), simulations=60, epochs=1)
+    if hasattr(recipe, "hidden"):
+        recipe = replace(recipe, hidden=8)
+    study = FilmStudy(simulator=GaussianLinear(dimensions=2), recipe=recipe)
+    shown = study.compute(store, lambda fraction, live: None)
+    assert shown.epochs.tolist() == [0, 1]
+    assert np.isfinite(shown.floor) == recipe.nats
+    assert np.isfinite(shown.ratios).all()
+    assert store.has("models", study.training.key)

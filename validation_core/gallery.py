@@ -182,7 +182,11 @@ def parts() -> tuple[Part, ...]:
             "trained",
             "Trained estimators",
             studies=(*films_shipped(), *scoreboard.shipped_studies()),
-            trainings=scoreboard.shipped_estimators(),
+            trainings=tuple(
+                dict.fromkeys(
+                    (*scoreboard.shipped_estimators(), *(one.training for one in films_shipped()))
+                )
+            ),
         ),
     )
 

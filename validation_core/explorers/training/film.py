@@ -296,7 +296,7 @@ def examples() -> Mapping[str, FilmStudy]:
         "Two moons": FilmStudy(simulator=TwoMoons(), recipe=NeuralSplineFlow()),
         "Overfitting": FilmStudy(
             simulator=GaussianLinear(),
-            recipe=MaskedAutoregressiveFlow(simulations=400, epochs=100, patience=0),
+            recipe=MaskedAutoregressiveFlow(simulations=400, epochs=60, patience=0, lr=1e-3),
         ),
         "Two scales": FilmStudy(simulator=GaussianMixture(), recipe=NeuralSplineFlow()),
         "Epidemic": FilmStudy(simulator=SIR(), recipe=MaskedAutoregressiveFlow()),

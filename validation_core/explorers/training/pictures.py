@@ -297,7 +297,7 @@ def _by_epoch(film: Film, shown: Film) -> Panel:
 
 
 def _beyond_box(share: float) -> str:
-    leaks = f" {share_text(share)} of q's draws lie beyond the prior's box." * (share > 0)
+    leaks = f" {share_text(share)} of q's draws lie beyond the prior's box." * bool(share > 0)
     return f"Mean of log p − log q over {PAIRS} fresh pairs, with its 95% interval.{leaks}"
 
 
