@@ -23,7 +23,7 @@ def test_a_first_visit_shows_a_film_that_follows_its_slider_and_a_press(visit, s
     said, before = headline.text_content(), [_drawn(page, panel) for panel in range(6)]
     page.locator(".live input[type=range]").first.press("Home")
     expect(headline).to_contain_text("Before it learns")
-    assert all(_drawn(page, panel) != before[panel] for panel in range(6))
+    assert until(lambda: all(_drawn(page, panel) != before[panel] for panel in range(6)))
     assert headline.text_content() != said
 
     here = _drawn(page, 0)

@@ -279,9 +279,8 @@ def _outside(simulator: Simulator, draws: Array) -> float:
 def encoded(film: Film) -> Mapping[str, Any]:
     """A film as plain values, for the pipe between a worker and its server."""
     arrays, tree = codec.dump(film)
-    named: Mapping[str, Any] = arrays
     packed = io.BytesIO()
-    np.savez(packed, **named)
+    np.savez(packed, allow_pickle=False, **arrays)
     return {"tree": tree, "arrays": base64.b64encode(packed.getvalue()).decode()}
 
 
