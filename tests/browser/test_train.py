@@ -20,8 +20,11 @@ def test_a_first_visit_shows_a_film_that_follows_its_slider_and_a_press(visit, s
     expect(headline).to_contain_text("nats from the exact posterior")
     kept = server.kept("results")
 
+    slider = page.locator(".live input[type=range]").first
+    slider.press("End")  # the film, which plays by itself, stops
+    expect(headline).to_contain_text("At epoch 150")
     said, before = headline.text_content(), [_drawn(page, panel) for panel in range(6)]
-    page.locator(".live input[type=range]").first.press("Home")
+    slider.press("Home")
     expect(headline).to_contain_text("Before it learns")
     assert until(lambda: all(_drawn(page, panel) != before[panel] for panel in range(6)))
     assert headline.text_content() != said
