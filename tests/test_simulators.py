@@ -129,8 +129,13 @@ def test_the_box_cuts_two_moons_by_the_share_that_a_fine_grid_has():
 
 def test_no_theta_could_have_made_an_x_far_away(monkeypatch):
     monkeypatch.setattr(two_moons, "MOST_TRIES", 100)
-    with pytest.raises(ValueError, match=r"got \[5\.0, 5\.0\]\. Take x from the simulator"):
-        TwoMoons().posterior(np.array([[5.0, 5.0]]), stream(0))
+    x = np.array([[5.0, 5.0]])
+    for ask in (
+        lambda: TwoMoons().posterior(x, stream(0)),
+        lambda: TwoMoons().log_posterior(0 * x, x),
+    ):
+        with pytest.raises(ValueError, match=r"got \[5\.0, 5\.0\]\. Take x from the simulator"):
+            ask()
 
 
 @pytest.mark.parametrize(("low", "high"), [(-1, 2), (5, 7), (-40, -38), (37, math.inf), (-9, 9)])

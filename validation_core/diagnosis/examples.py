@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from validation_core.diagnosis import plan, tasks
-from validation_core.diagnosis.epidemic import DAYS, NAMES, EpidemicStudy
+from validation_core.diagnosis.epidemic import NAMES, EpidemicStudy
 from validation_core.diagnosis.questions import QUESTIONS, posteriors, question_studies
 from validation_core.scores.trained_scores import TrainTask
+from validation_core.simulators.epidemic_curve import DAYS
 from validation_core.store import Store
 from validation_core.study import Study
 from validation_core.tables import Upload, read, samples

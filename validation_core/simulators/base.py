@@ -54,8 +54,7 @@ class Simulator(Specification):
         if self.support is None:
             return np.ones(len(theta), bool)
         low, high = self.support
-        within: NDArray[np.bool_] = ((theta >= low) & (theta <= high)).all(axis=1)
-        return within
+        return np.asarray(((theta >= low) & (theta <= high)).all(axis=1))
 
     def prior(self, n: int, rng: np.random.Generator) -> Array:
         """Draw n parameters from the prior: (n, D)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
 from validation_core.types import Array
@@ -25,7 +26,7 @@ def draw_between(low: Array, high: Array, rng: np.random.Generator) -> Array:
     return np.asarray(np.where(upper, -z, z))
 
 
-def _to_lower_tail(low: Array, high: Array) -> tuple[Array, Array, Array]:
+def _to_lower_tail(low: Array, high: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
     """The interval, mirrored where it lies above 0, and where that is."""
     upper = low > 0
     return np.where(upper, -high, low), np.where(upper, -low, high), upper

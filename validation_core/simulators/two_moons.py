@@ -77,12 +77,14 @@ class TwoMoons(Simulator):
             left = left[~good]
             if not len(left):
                 return theta
-        raise ValueError(
-            f"x of two moons lies where theta in [-1, 1]^2 can put it; got {x[left[0]].tolist()}. "
-            "Take x from the simulator."
-        )
+        raise _unreachable(x[left[0]])
 
     def log_posterior(self, theta: Array, x: Array) -> Array:
+        """log p(theta | x).
+
+        Raises:
+            ValueError: at an x that no theta of the box could have made.
+        """
         total, difference = theta[:, 0] + theta[:, 1], theta[:, 1] - theta[:, 0]
         first = x[:, 0] + np.abs(total) / _ROOT - _OFFSET
         second = x[:, 1] - difference / _ROOT
@@ -90,7 +92,17 @@ class TwoMoons(Simulator):
         density = _log_crescent(first, second) - math.log(2)
         inside = np.where(self.inside(theta), density, -np.inf)
         starts, counts = find_equal_runs(x)
-        return np.asarray(inside - np.repeat(np.log(_masses(x[starts])), counts))
+        masses = _masses(x[starts])
+        if not masses.all():
+            raise _unreachable(x[starts][masses == 0][0])
+        return np.asarray(inside - np.repeat(np.log(masses), counts))
+
+
+def _unreachable(x: Array) -> ValueError:
+    return ValueError(
+        f"x of two moons lies where theta in [-1, 1]^2 can put it; got {x.tolist()}. Take x from "
+        "the simulator."
+    )
 
 
 def _masses(x: Array) -> Array:

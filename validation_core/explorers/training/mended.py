@@ -3,7 +3,7 @@
 The mended law is that of one of K draws of q at x, picked by weight. Its density at theta is
 q(theta | x) E[K w], where w is the weight of theta among itself and K - 1 other draws. So KL(p ||
 q) falls by the mean of log E[K w] over fresh true values. A gain that is claimed on held-out rows
-is the mean of log K w: below that fall on average, as a logarithm is concave.
+is the mean of log K w: for the same weights below that fall on average, as a logarithm is concave.
 """
 
 from __future__ import annotations

@@ -229,7 +229,7 @@ def findings(board: Scoreboard, shown: Sequence[Column]) -> list[Finding]:
             f"{column.gamma:,.0f}",
             "" if column.forward is None else nats_text(column.forward),
             f"{_at(column.first[0]).n:,}" if column.first else f"> {column.most:,}",
-            ", ".join(f"{_name(row.test)} {_at(row).rate:.0%}" for row in column.first),
+            ", ".join(f"{_name(row.test)} {_at(row).rate:.0%}" for row in column.first) or "none",
         )
         for column in shown
         if column.most
