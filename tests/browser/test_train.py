@@ -5,8 +5,8 @@ from playwright.sync_api import expect
 from tests.browser.driving import no_exception, press, until
 
 
-def _paths(page, panel):
-    """What one of the live panels draws."""
+def _drawn(page, panel):
+    """The paths and pixels of one of the live panels."""
     return (
         page.locator(".live figure")
         .nth(panel)
@@ -20,15 +20,17 @@ def test_a_first_visit_shows_a_film_that_follows_its_slider_and_a_press(visit, s
     expect(headline).to_contain_text("nats from the exact posterior")
     kept = server.kept("results")
 
-    said, before = headline.text_content(), [_paths(page, panel) for panel in range(6)]
-    page.locator(".live input[type=range]").first.press("Home")
+    slider = page.locator(".live input[type=range]").first
+    slider.press("End")  # the film, which plays by itself, stops
+    expect(headline).to_contain_text("At epoch 150")
+    said, before = headline.text_content(), [_drawn(page, panel) for panel in range(6)]
+    slider.press("Home")
     expect(headline).to_contain_text("Before it learns")
-    moved = [_paths(page, panel) != before[panel] for panel in range(6)]
-    assert moved == [True, True, True, True, True, True]
+    assert until(lambda: all(_drawn(page, panel) != before[panel] for panel in range(6)))
     assert headline.text_content() != said
 
-    here = _paths(page, 0)
+    here = _drawn(page, 0)
     press(page.locator(".live figure").nth(2).locator("svg .hit").first, 0.1, 0.5)
-    assert until(lambda: _paths(page, 0) != here)
+    assert until(lambda: _drawn(page, 0) != here)
     assert server.kept("results") == kept  # nothing was trained
     no_exception(page)

@@ -280,7 +280,7 @@ def encoded(film: Film) -> Mapping[str, Any]:
     """A film as plain values, for the pipe between a worker and its server."""
     arrays, tree = codec.dump(film)
     packed = io.BytesIO()
-    np.savez(packed, **arrays)
+    np.savez(packed, allow_pickle=False, **arrays)
     return {"tree": tree, "arrays": base64.b64encode(packed.getvalue()).decode()}
 
 
