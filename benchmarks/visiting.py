@@ -16,7 +16,7 @@ from validation_core.rng import stream
 PAGES = (
     "", "lessons", "lecture", "name-that-defect", "weak-classifiers", "glossary",
     "conformal-c2st", "colt", "symmetric-divergence", "high-dimensions", "compare", "diagnose",
-    "compare-posteriors", "methods", "models",
+    "compare-posteriors", "methods", "models", "train-an-estimator",
 )  # fmt: skip
 """Every page, as the address calls it."""
 

@@ -78,11 +78,17 @@ st.page_link(
     label="Images, gravitational lenses, digits and a sphere of 100 dimensions: who still sees it",
     icon=":material/photo_library:",
 )
+st.page_link(
+    "train/page.py",
+    label="An estimator that learns: which test finds its error first",
+    icon=":material/model_training:",
+)
 st.table(_benchmarks().set_index("Benchmark"))
 st.caption(
     "A benchmark is a posterior known exactly and an estimator wrong by a known amount γ, so that "
     "level and power can be counted. Bayesian models are the other way round: data are simulated "
-    "from them, and γ iterations of an inference make q."
+    "from them, and γ iterations of an inference make q. A trained estimator learns q from γ "
+    "simulations of a task whose posterior is known; how wrong it is is measured, in nats."
 )
 kinds: tuple[type[Method] | type[Benchmark], ...] = (*METHODS.values(), *BENCHMARKS.values())
 papers = {str(kind.paper._replace(where="")) for kind in kinds}

@@ -47,6 +47,12 @@ PAGES = {
             url_path="symmetric-divergence",
         ),
         st.Page(
+            "train/page.py",
+            title="Train an estimator",
+            icon=":material/model_training:",
+            url_path="train-an-estimator",
+        ),
+        st.Page(
             "highdim/page.py",
             title="High dimensions",
             icon=":material/photo_library:",

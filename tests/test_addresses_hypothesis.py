@@ -43,6 +43,10 @@ DOORS: dict[str, list[dict[str, list[str]]]] = {
         {"models": ["hospitals"], "inference": ["exact"], "divergence-view": ["one"]},
         {"models": [""]},
     ],
+    "train/page.py": [
+        {},
+        {"task": ["gaussian_linear"], "estimator": ["maf"], "simulations": ["400"]},
+    ],
     "highdim/page.py": [
         {"system": [system]} for system in ("images", "digits", "sphere", "lensing")
     ],

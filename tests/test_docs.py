@@ -95,7 +95,7 @@ def test_nothing_is_listed_that_is_not_there():
 
 def test_the_readme_is_short():
     lines = README.splitlines()
-    assert len(lines) <= 150
+    assert len(lines) <= 175
     assert [line for line in lines if len(line) > 120] == [TEST]
 
 

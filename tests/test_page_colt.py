@@ -571,3 +571,13 @@ def test_power_is_that_of_the_networks_that_the_other_views_show():
         own = chosen.study.training if colt.preset == "interactive" else chosen.training(0.15)
         assert own in {sweep.network(sweep.methods[0], 0.15) for sweep in sweeps}
         assert len(set(sweeps)) == len(sweeps) == 6
+
+
+def test_estimators_that_do_not_ship_are_trained_at_a_press(page):
+    """Nothing that takes minutes starts by itself."""
+    page.query_params["benchmark"] = controls.BENCHMARKS["trained"]
+    page.query_params["trained-seed"] = "77"
+    page.run()
+    assert not page.exception
+    assert "Train the estimators and their localizer" in page.button(key="train").label
+    assert not services().engine.jobs()

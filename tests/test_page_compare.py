@@ -1,6 +1,7 @@
 """The Compare page under AppTest: choose, see the price, run, look, take away, be advised."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -167,6 +168,26 @@ def test_a_bayesian_model_is_compared_along_iterations(bayes):
     assert _charts(bayes)
     assert "At 300 iterations, " in _texts(bayes)
     assert "gamma =" not in _texts(bayes)
+
+
+def test_a_trained_estimator_is_compared_along_its_own_counts(own):
+    own.selectbox(key="benchmark").set_value("trained").run()
+    own.multiselect(key="methods").set_value(["sbc", "skl"]).run()
+    assert not own.exception
+    grid = own.multiselect(key="gammas-trained-simulations")
+    assert (grid.label, list(grid.value)) == ("Simulations", [400, 1000, 2000, 10_000, 100_000])
+    own.selectbox(key="benchmark-trained-estimator").set_value("maf")
+    own.number_input(key="benchmark-trained-simulations").set_value(60)
+    own.selectbox(key="benchmark-trained-along").set_value("epochs").run()
+    grid = own.multiselect(key="gammas-trained-epochs")
+    assert grid.label == "Epochs"
+    grid.set_value([1, 2]).run()
+    own.button(key="run-compare").click().run()
+    own.run()
+    assert not own.exception
+    assert _charts(own)
+    assert re.search("At [12] epochs", _texts(own))
+    assert "gamma =" not in _texts(own)
 
 
 def test_exact_is_offered_where_there_is_one(bayes):

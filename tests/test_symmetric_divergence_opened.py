@@ -13,6 +13,7 @@ from validation_core import statistics
 from validation_core.bayes import MODELS
 from validation_core.bayes.algorithms import ALGORITHMS
 from validation_core.bayes.model import log_joint
+from validation_core.drawing import framed
 from validation_core.rng import stream
 from validation_core.symmetric_divergence import MS, InferenceRun, RunResult, terms
 from validation_core.symmetric_divergence.terms import (
@@ -311,7 +312,7 @@ def test_a_frame_holds_every_point():
     rng = stream(0, "frame")
     parts = [rng.standard_normal((5, 20, 2)), 3 + rng.standard_normal((5, 1, 2))]
     parts[0][2] = np.nan
-    centre, half = terms.bounding_boxes(parts)
+    centre, half = framed.bounding_boxes(parts)
     every = (np.concatenate(parts, 1) - centre[:, None]) / half[:, None]
     assert np.nanmax(np.abs(every)) <= 1
     assert np.nanmax(np.abs(every), 1).min() > 0.9 or half[2].max() < 1e-6
@@ -321,7 +322,7 @@ def test_a_frame_holds_every_point():
 def test_ticks_are_round_and_inside():
     rng = np.random.default_rng(1)
     for low, width in zip(rng.normal(0, 100, 500), 10 ** rng.uniform(-3, 5, 500), strict=True):
-        values = terms.round_ticks(low, low + width)
+        values = framed.round_ticks(low, low + width)
         assert 2 <= len(values) <= 4
         assert values[0] >= low - 1e-9 * width
         assert values[-1] <= low + width * (1 + 1e-9)

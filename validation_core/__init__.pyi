@@ -32,6 +32,7 @@ from .benchmarks import BayesModel as BayesModel
 from .benchmarks import Boundary as Boundary
 from .benchmarks import Gaussian as Gaussian
 from .benchmarks import Spiral as Spiral
+from .benchmarks import Trained as Trained
 from .benchmarks import Tree as Tree
 from .diagnosis import Record as Record
 from .drawing.drawn import Drawn as Drawn

@@ -34,6 +34,8 @@ from validation_core.explorers.highdim.sphere_flow.study import shipped as spher
 from validation_core.explorers.papers import beside
 from validation_core.explorers.papers.curvature import CurvatureStudy
 from validation_core.explorers.playground.study import shipped as playground_shipped
+from validation_core.explorers.training import scoreboard
+from validation_core.explorers.training.film import shipped as films_shipped
 from validation_core.explorers.weak_classifiers.study import shipped as weak_classifiers_shipped
 from validation_core.lessons import LESSONS
 from validation_core.localization import BallTheoryStudy
@@ -176,6 +178,16 @@ def parts() -> tuple[Part, ...]:
             sweeps=beside.shipped_sweeps(),
         ),
         Part("divergence", "Symmetric divergence", studies=divergence_shipped()),
+        Part(
+            "trained",
+            "Trained estimators",
+            studies=(*films_shipped(), *scoreboard.shipped_studies()),
+            trainings=tuple(
+                dict.fromkeys(
+                    (*scoreboard.shipped_estimators(), *(one.training for one in films_shipped()))
+                )
+            ),
+        ),
     )
 
 

@@ -78,7 +78,17 @@ _WORDS: tuple[Term, ...] = (
         links=False,
     ),
     Term(
+        "exact floor",
+        "The mean of −log p(theta | x) over the held-out pairs, where the posterior p is known: "
+        "no estimator's held-out loss is lower but for chance, and what lies above is KL(p‖q).",
+    ),
+    Term(
         "held-out", "Rows that a network did not learn from; only they are tested.", ("held out",)
+    ),
+    Term(
+        "leakage",
+        "The share of q's draws where the posterior has no mass, as beyond the prior's bounds. "
+        "KL(q‖p) is then infinite; what q gets wrong inside is said beside it.",
     ),
     Term(
         "level",
@@ -113,6 +123,11 @@ _WORDS: tuple[Term, ...] = (
         "an x could change places. Labels are drawn anew within each x, and every statistic "
         "is compared with what that gives.",
         ("relabelling within x", "relabelings"),
+    ),
+    Term(
+        "right marginals, wrong joint",
+        "A q whose every parameter is right by itself, but not how they go together: drawn apart, "
+        "as by an estimator of one parameter at a time. Ranks of parameters do not see it.",
     ),
     Term(
         "true value",

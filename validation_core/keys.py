@@ -49,7 +49,11 @@ _ROOMS = (
     "explorers.highdim.images.study",
     "explorers.highdim.digits.study",
     "explorers.papers.curvature",
+    "explorers.training.film",
+    "explorers.training.fresh_table",
     "explorers.training.mended",
+    "explorers.training.nats",
+    "explorers.training.scoreboard",
     "lessons",
     "engine.self_check",
 )

@@ -292,9 +292,17 @@ class Benchmark(Specification):
         del theta, x, gamma
         return None
 
+    def log_q(self, theta: Array, x: Array, gamma: float) -> Array | None:
+        """log q_gamma(theta|x), normalised: (n,), or None where it is unknown."""
+        p, ratio = self.log_p(theta, x, gamma), self.log_ratio(theta, x, gamma)
+        return None if p is None or ratio is None else p - ratio
+
 
 class Pairs(Benchmark):
     """A benchmark that draws theta and x jointly, and whose q is costly at each new x."""
+
+    theta_at_x: ClassVar[bool] = False
+    """Whether theta can be drawn at a given x as well."""
 
     def pairs(self, n: int, gamma: float, rng: np.random.Generator) -> Joint:
         """n independent draws of (theta, x)."""

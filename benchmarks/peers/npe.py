@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 import time
 import warnings
 from typing import Any
@@ -51,4 +53,5 @@ def train(
 
 
 if __name__ == "__main__":
+    os.chdir(tempfile.mkdtemp())  # sbi leaves its logs where it runs
     serve(train=train)

@@ -9,7 +9,7 @@ import streamlit as st
 from pages.ui import forms
 from pages.ui.forms import segmented
 from pages.ui.once import same
-from validation_core import CoLT, Gaussian, Spiral, Tree
+from validation_core import CoLT, Gaussian, Spiral, Trained, Tree
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.benchmarks.tree import Noise
 from validation_core.localization import GammaMapsStudy, MapTask
@@ -20,7 +20,7 @@ from validation_core.sweep.plan import Sweep
 from validation_core.sweep.trials import TrialDesign
 from validation_core.types import Benchmark
 
-BENCHMARKS = {kind.name: kind.title for kind in (Gaussian, Tree, Spiral)}
+BENCHMARKS = {kind.name: kind.title for kind in (Gaussian, Tree, Spiral, Trained)}
 # The first ones can be drawn completely: theta and x have one or two dimensions.
 _DIMS = ((2, 2), (1, 1), (1, 2), *DIMENSIONS)
 _NOISES: dict[Noise, str] = {"scaled": "Scaled", "added": "Added"}
@@ -112,6 +112,7 @@ def choose() -> ColtChoice:
             "gaussian": _gaussian,
             "tree": _tree,
             "spiral": _spiral,
+            "trained": lambda: forms.form(Trained, "trained"),
         }
         benchmark = benchmarks[kind]()
         embedding = forms.choice(
@@ -195,6 +196,8 @@ def slider(gammas: tuple[float, ...]) -> tuple[str, ...]:
 
 def owner(benchmark: Benchmark) -> str:
     """The owner of gamma in the address: each benchmark has its own."""
+    if isinstance(benchmark, Trained):
+        return f"{benchmark.name}-{benchmark.along}"  # their grids differ
     return str(getattr(benchmark, "perturbation", benchmark.name))
 
 

@@ -11,6 +11,7 @@ from pages.ui.forms import number, segmented
 from validation_core.localization import Maps
 from validation_core.panels.colt import where
 from validation_core.panels.colt.theta import ThetaAxes
+from validation_core.panels.gamma_scale import GammaScale
 
 
 def show_where(chosen: ColtChoice, located: Located, sight: ThetaAxes) -> None:
@@ -27,6 +28,7 @@ def show_where(chosen: ColtChoice, located: Located, sight: ThetaAxes) -> None:
             located.gammas,
             chosen.start_among(located.gammas),
             [chosen.benchmark.is_exact(gamma) for gamma in located.gammas],
+            GammaScale.of(chosen.benchmark),
         ),
     )
     several = len(located.gammas) > 1

@@ -11,9 +11,11 @@ from pages.colt.data import Located, at_every_gamma, at_one_gamma
 from pages.ui import address, jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import services
-from validation_core.engine import Task
+from validation_core import Trained
+from validation_core.engine import JobState, Task
 from validation_core.panels.colt import theta
 from validation_core.scores import trained_scores
+from validation_core.scores.trained_scores import Simulated, TrainTask
 from validation_core.sweep import costs
 from validation_core.text import rough_duration_text
 
@@ -30,12 +32,45 @@ def _located(chosen: ColtChoice, *, each: bool) -> Located | None:
     study = chosen.study
     located = at_every_gamma(study.key, study) if study.done(services().store) else None
     if located is None:
-        state = jobs.only("colt", [study], study.label)
-        _draws(chosen, chosen.gammas, learning=state is not None)
+        networks = _untrained(chosen, chosen.gammas)
+        tasks: list[Task] = [*networks, study]
+        if networks:
+            state = _asked_for(tasks, study.label, "Train the estimators and their localizer")
+        else:
+            state = jobs.only("colt", tasks, study.label)
+            _draws(chosen, chosen.gammas, learning=state is not None)
         jobs.panel(state)
     else:
         jobs.only("colt", [], "")
     return located
+
+
+def _untrained(chosen: ColtChoice, gammas: tuple[float, ...]) -> list[TrainTask]:
+    """Trainings of the estimators behind a benchmark, one for each gamma, that the store lacks."""
+    sources = (Simulated(benchmark=chosen.benchmark, gamma=gamma) for gamma in gammas)
+    if not isinstance(chosen.benchmark, Trained):
+        return []
+    tasks = (
+        TrainTask(trainings=(training,))
+        for source in sources
+        for training in trained_scores.networks_behind(source)
+    )
+    return [task for task in tasks if not task.done(services().store)]
+
+
+def _asked_for(tasks: list[Task], label: str, button: str) -> JobState | None:
+    """The job of tasks that take minutes, started by a button."""
+    state = jobs.latest(tasks)
+    if state is None:
+        seconds = costs.trainings(tasks)
+        st.button(
+            f"{button}, {rough_duration_text(seconds)}",
+            key="train",
+            type="primary",
+            icon=":material/model_training:",
+            on_click=jobs.starting(tasks, label),
+        )
+    return state
 
 
 def _of_one_gamma(chosen: ColtChoice, at: float) -> Located | None:
@@ -44,18 +79,15 @@ def _of_one_gamma(chosen: ColtChoice, at: float) -> Located | None:
     if task.done(services().store):
         jobs.only("colt", [], "")
         return at_one_gamma(task.key, task, at)
-    tasks: list[Task] = [task]
+    networks = _untrained(chosen, (at,))
+    tasks: list[Task] = [*networks, task]
     label = f"Train and map {chosen.benchmark.label}"
-    paper = chosen.colt.preset == "paper"
-    state = jobs.latest(tasks) if paper else jobs.only("colt", tasks, label)
-    if state is None and paper:
-        st.button(
-            f"Train the paper's localizer, {rough_duration_text(costs.maps([task]))}",
-            key="train",
-            type="primary",
-            icon=":material/model_training:",
-            on_click=jobs.starting(tasks, label),
-        )
+    if chosen.colt.preset == "paper":
+        state = _asked_for(tasks, label, "Train the paper's localizer")
+    elif networks:
+        state = _asked_for(tasks, label, "Train the estimator and a localizer")
+    else:
+        state = jobs.only("colt", tasks, label)
     _draws(chosen, (at,), learning=state is not None)
     jobs.panel(state, draw=film.course)
     return None
@@ -64,7 +96,8 @@ def _of_one_gamma(chosen: ColtChoice, at: float) -> Located | None:
 def _draws(chosen: ColtChoice, gammas: tuple[float, ...], *, learning: bool) -> None:
     """Figures that need no training."""
     benchmark = chosen.benchmark
-    if trained_scores.network_behind(benchmark) is not None:
+    behind = (Simulated(benchmark=benchmark, gamma=gamma) for gamma in gammas)
+    if any(trained_scores.networks_behind(source) for source in behind):
         return
     payload = live.once(
         ("before", benchmark.key, gammas),

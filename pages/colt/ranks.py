@@ -6,6 +6,7 @@ from pages.colt.controls import ColtChoice, owner, slider
 from pages.colt.data import Located
 from pages.ui import live
 from validation_core.panels.colt import power
+from validation_core.panels.gamma_scale import GammaScale
 
 
 def ranks(chosen: ColtChoice, located: Located) -> None:
@@ -19,6 +20,7 @@ def ranks(chosen: ColtChoice, located: Located) -> None:
             located.gammas,
             chosen.start_among(located.gammas),
             [chosen.benchmark.is_exact(gamma) for gamma in located.gammas],
+            GammaScale.of(chosen.benchmark),
         ),
     )
     key = f"ranks-{owner(chosen.benchmark)}-{several}"

@@ -11,6 +11,7 @@ from pages.ui.services import services, stored
 from validation_core.localization import BallTheoryStudy
 from validation_core.panels.colt import ball_theory
 from validation_core.panels.colt.ball_theory import TrainingRun
+from validation_core.panels.gamma_scale import GammaScale
 from validation_core.sweep.colt_paper import EMBEDDINGS
 
 _SEEDS = range(10)
@@ -29,7 +30,11 @@ def show_theory(chosen: ColtChoice) -> None:
         payload = live.once(
             ("colt theory", study.key, tuple(run.name for run in runs)),
             lambda: ball_theory.theory_payload(
-                stored(study.key, study), runs, chosen.benchmark.dims[0], chosen.start
+                stored(study.key, study),
+                runs,
+                chosen.benchmark.dims[0],
+                chosen.start,
+                GammaScale.of(chosen.benchmark),
             ),
         )
         key = f"colt-theory-{owner(chosen.benchmark)}"

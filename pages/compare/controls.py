@@ -100,10 +100,10 @@ def take(name: str) -> None:
 
 def _own(problems: list[str]) -> Sweep:
     on = _benchmark()
-    axes = {"gamma": "iterations" if on.counts_iterations else "gamma", "beta": "beta"}
+    axes = {"gamma": on.axis if on.counts_iterations else "gamma", "beta": "beta"}
     axis = segmented("Along", axes, "along")
     if axis == "gamma":
-        words = "Iterations" if on.counts_iterations else "Gammas"
+        words = on.axis.capitalize() if on.counts_iterations else "Gammas"
         gammas = _some(words, on.gammas, f"gammas-{_name(on)}")
         betas: tuple[float, ...] = (
             forms.choice(
@@ -235,14 +235,15 @@ def _benchmark() -> Benchmark:
 
 def _name(on: Benchmark) -> str:
     """A benchmark's name for keys: its grid of gammas goes with it."""
-    return "-".join(part for part in (on.name, getattr(on, "perturbation", "")) if part)
+    grid = getattr(on, "perturbation", "") or getattr(on, "along", "")
+    return "-".join(part for part in (on.name, grid) if part)
 
 
 def _gamma(on: Benchmark) -> float:
     grid = on.gammas
     if len(grid) == 1:
         return grid[0]
-    words = "Iterations" if on.counts_iterations else "Strength, gamma"
+    words = on.axis.capitalize() if on.counts_iterations else "Strength, gamma"
     return forms.choice(
         words,
         grid,

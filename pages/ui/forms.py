@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from math import inf, isfinite
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
@@ -207,27 +207,39 @@ def seed(*, help: str | None = None) -> int:
     return number("Seed", 0, 9999, 0, "seed", help=help)
 
 
-def form(kind: type[_Kind], key: str) -> _Kind:
+def form(
+    kind: type[_Kind], key: str, *, usual: _Kind | None = None, but: Collection[str] = ()
+) -> _Kind:
     """An instance of a dataclass with the options of its fields' widgets.
 
     An option of `tables` alone has no widget and its default.
+
+    Args:
+        kind: the dataclass.
+        key: of the form, before the names of its fields.
+        usual: where the widgets stand first; the fields' defaults otherwise.
+        but: fields without a widget, which stay as they usually are.
 
     Raises:
         ValueError: where the class refuses the combination.
     """
     hints = get_type_hints(kind)
     chosen = {
-        field.name: _widget(field, hints[field.name], f"{key}-{field.name}")
+        field.name: _widget(
+            field,
+            hints[field.name],
+            f"{key}-{field.name}",
+            field.default if usual is None else getattr(usual, field.name),
+        )
         for field in dataclasses.fields(kind)
-        if not field.metadata.get("tables")
+        if not field.metadata.get("tables") and field.name not in but
     }
-    return kind(**chosen)
+    return kind(**chosen) if usual is None else dataclasses.replace(usual, **chosen)
 
 
-def _widget(field: dataclasses.Field[Any], hint: object, key: str) -> object:
+def _widget(field: dataclasses.Field[Any], hint: object, key: str, default: Any) -> object:
     about = field.metadata
     label, help = about.get("label", field.name), about.get("help")
-    default: Any = field.default
     if "choices" in about:  # names joined by +; the default where none is left
         names = several(label, about["choices"], key, first=default.split("+"), help=help)
         return "+".join(names) or default

@@ -22,12 +22,13 @@ PAGES = registered_pages()
 NAMES = [page.title for page in PAGES]
 ALIVE = (
     "", "weak-classifiers", "conformal-c2st", "colt", "symmetric-divergence", "compare",
-    "diagnose", "compare-posteriors", "methods",
+    "diagnose", "compare-posteriors", "methods", "train-an-estimator",
 )  # fmt: skip
 """Pages that show a picture at the first visit, no button in the way."""
 DRAWN = (
     "", "lessons", "name-that-defect", "weak-classifiers", "conformal-c2st", "colt",
     "symmetric-divergence", "high-dimensions", "compare", "compare-posteriors",
+    "train-an-estimator",
 )  # fmt: skip
 """Pages whose pictures have words in SVG at the first visit."""
 PHONE = {"color_scheme": "dark", "viewport": {"width": 400, "height": 800}}

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import scores
 from validation_core.types import Array, Benchmark, Paper, PosteriorTable, Score, TableScores
-
-if TYPE_CHECKING:
-    from validation_core.scores import Recipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,18 +70,9 @@ class OverGamma(Benchmark, spec="over_gamma"):
         return self._each(self.of.q, x, rng)
 
     @property
-    def sampler(self) -> Recipe | None:
-        """Training recipe of the network that the benchmark draws from, if there is one."""
-        return getattr(self.of, "sampler", None)
-
-    @property
-    def truth(self) -> Benchmark:
-        """The benchmark that this network is trained on."""
-        return cast("Benchmark", getattr(self.of, "truth", self.of))
-
-    def lend(self, network: object) -> None:
-        """Use this network in this process from now on."""
-        cast("Any", self.of).lend(network)
+    def drawn_from(self) -> tuple[Benchmark, tuple[float, ...]]:
+        """The benchmark that draws, and where: networks behind it are lent to it."""
+        return self.of, self.grid
 
     def _each(
         self,

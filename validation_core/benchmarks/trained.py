@@ -16,6 +16,10 @@ from validation_core.estimators import ESTIMATORS, Estimator, TrainedEstimator
 from validation_core.simulators import SIMULATORS, Simulator
 from validation_core.types import Array, Joint, Pairs, Paper
 
+TaskName = Literal[
+    "two_moons", "gaussian_linear", "gaussian_linear_uniform", "gaussian_mixture", "sir"
+]
+EstimatorName = Literal["maf", "nsf", "diffusion", "flow_matching", "ensemble", "marginals"]
 SIMULATIONS = (400, 1000, 2000, 10_000, 100_000)
 """Numbers of simulations, in gamma's place."""
 EPOCHS = (1, 2, 5, 10, 20, 50, 100, 200)
@@ -75,26 +79,36 @@ class SimulatorPairs(Pairs, spec="simulator_pairs"):
 
 @dataclass(frozen=True, kw_only=True)
 class Trained(Pairs):
-    """An estimator trained on gamma simulations, or for gamma epochs, of a known task."""
+    """An estimator trained on gamma simulations, or for gamma epochs, of a known task.
+
+    Examples:
+        >>> benchmark = npt.Trained(task="two_moons", estimator="nsf")
+        >>> benchmark.dims, benchmark.place(benchmark.gammas[0])
+        ((2, 2), '400 simulations')
+    """
 
     name: ClassVar[str] = "trained"
     title: ClassVar[str] = "Trained estimator"
     paper: ClassVar[Paper] = _PAPER
     counts_iterations: ClassVar[bool] = True
+    theta_at_x: ClassVar[bool] = True
+    version: ClassVar[int] = 1 + sum(
+        kind.version - 1 for kind in (*SIMULATORS.values(), *ESTIMATORS.values())
+    )
+    """Rises with that of any task or estimator: fields hold their names alone."""
     gamma_title: ClassVar[str] = "Simulations, or epochs"
 
-    task: Literal[
-        "two_moons", "gaussian_linear", "gaussian_linear_uniform", "gaussian_mixture", "sir"
-    ] = field(
+    task: TaskName = field(
         default="two_moons",
         metadata={"label": "Task", "help": "A simulator whose posterior is known at every x."},
     )
-    estimator: Literal["maf", "nsf"] = field(
-        default="nsf", metadata={"label": "Estimator", "help": "What learns the posterior."}
+    estimator: EstimatorName = field(
+        default="nsf",
+        metadata={"label": "Estimator", "listed": False, "help": "What learns the posterior."},
     )
     along: Literal["simulations", "epochs"] = field(
         default="simulations",
-        metadata={"label": "In gamma's place", "help": "What q improves with."},
+        metadata={"label": "In gamma's place", "listed": False, "help": "What q improves with."},
     )
     simulations: int = field(
         default=2000,
@@ -224,3 +238,5 @@ class Trained(Pairs):
 
     def log_ratio(self, theta: Array, x: Array, gamma: float) -> Array:
         return self.log_p(theta, x, gamma) - self.log_q(theta, x, gamma)
+
+    log_weight = log_ratio

@@ -109,8 +109,14 @@ def _warm() -> str:
 
 
 def _read_ahead() -> None:
-    """Import the modules that decode most tasks, before the first one arrives."""
+    """Import the modules that decode most tasks, before the first one arrives.
+
+    And what flows need: their first call of `broadcast_shapes` imports a computer algebra system.
+    """
     _import("benchmarks", "diagnosis.questions")
+    with suppress(ImportError):
+        importlib.import_module("zuko.flows")
+        importlib.import_module("torch").broadcast_shapes((1,), (1,))
     gc.collect()
     gc.freeze()
 

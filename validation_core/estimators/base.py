@@ -142,7 +142,7 @@ class Estimator(Recipe):
             simulations=simulations,
             batch=self.batch * 2**doublings,
             epochs=max(1, round(self.epochs * share)),
-            patience=round(self.patience * share),
+            patience=self.patience and max(1, round(self.patience * share)),
         )
 
     def cost(self) -> float:

@@ -126,7 +126,6 @@ class _AveragingAdam(Adam):
     def __init__(self, parameters: Mapping[str, Tensor], lr: float, steps: int) -> None:
         super().__init__([(list(parameters.values()), lr)])
         self.means = {name: tensor.detach().clone() for name, tensor in parameters.items()}
-        self._mean_tensors = list(self.means.values())
         self._steps, self._taken = steps, 0
 
     def step(self) -> None:
@@ -134,7 +133,9 @@ class _AveragingAdam(Adam):
         super().step()
         self._taken += 1
         share = max(1 / self._steps, 9 / (9 + self._taken))
-        torch._foreach_lerp_(self._mean_tensors, [t.detach() for t in self.parameters], share)
+        with torch.no_grad():
+            for mean, tensor in zip(self.means.values(), self.parameters, strict=True):
+                mean.lerp_(tensor, share)
 
 
 class _Kept:

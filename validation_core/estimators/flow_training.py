@@ -91,14 +91,14 @@ def _course(
     flow = _LogDensity(recipe.build(dims)).to(device)
     several, together = len(columns) > 1, len(seeds) > 1
 
-    def initial(*names: str | int) -> Parameters:
-        perceptron.reinitialise(flow, stream(*names))
+    def initial(seed: int, *member: int) -> Parameters:
+        perceptron.reinitialise(flow, stream(seed, "initial", *member))
         return perceptron.arrays(dict(flow.named_parameters()))
 
     def network(seed: int) -> Parameters:
         if not several:
-            return initial(seed, "initial")
-        return perceptron.stack([initial(seed, "initial", i) for i in range(len(columns))])
+            return initial(seed)
+        return perceptron.stack([initial(seed, i) for i in range(len(columns))])
 
     def examples(s: int, rows: NDArray[np.int64], _: np.random.Generator) -> Examples:
         theta, x = pairs[s]

@@ -31,6 +31,23 @@ class TransportEstimator(Estimator):
 
     nats: ClassVar[bool] = False
 
+    epochs: int = field(
+        default=1000,
+        metadata={"label": "Most epochs", "min": 1, "max": 100_000, "help": "Passes over them."},
+    )
+    patience: int = field(
+        default=300,
+        metadata={
+            "label": "Patience, epochs",
+            "min": 0,
+            "max": 100_000,
+            "help": "As with flows; long, as a velocity's held-out error says little of the nats.",
+        },
+    )
+    lr: float = field(
+        default=2e-3,
+        metadata={"label": "Learning rate", "min": 1e-6, "max": 0.1, "help": "Adam's."},
+    )
     hidden: int = field(
         default=64,
         metadata={
@@ -53,7 +70,7 @@ class TransportEstimator(Estimator):
 
     @property
     def step_seconds(self) -> tuple[float, float]:
-        return 1e-3, 1e-9 * self.hidden**2 * (self.layers + 4)
+        return 1.2e-3, 3e-10 * self.hidden**2 * (self.layers + 3)
 
     @abstractmethod
     def examples(self, theta: Array, rng: np.random.Generator) -> Examples:

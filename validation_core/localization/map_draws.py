@@ -46,7 +46,7 @@ def places_of(benchmark: Benchmark, gamma: float, count: int, seed: int = 0) -> 
     """
     rng = stream(seed, "places")
     source = Simulated(benchmark=benchmark, gamma=gamma)
-    if isinstance(benchmark, Pairs):
+    if isinstance(benchmark, Pairs) and not benchmark.theta_at_x:
         return simulate_places(source, benchmark.pairs(1000, gamma, rng).x, count, rng)
     return simulate_places(source, benchmark.x(1000, rng), count, common(seed, "places", "draws"))
 
@@ -60,7 +60,7 @@ def simulate_places(
     the first principal component of x. Where theta comes with its x alone, one truth at each.
     """
     benchmark, gamma = source.benchmark, source.gamma
-    if isinstance(benchmark, Pairs):
+    if isinstance(benchmark, Pairs) and not benchmark.theta_at_x:
         return _with_truths(benchmark, gamma, x, count, rng)
     if x.shape[1] == 1:
         low, high = np.quantile(x[:, 0], [_TAIL, 1 - _TAIL])

@@ -23,6 +23,7 @@ from validation_core.drawing.power_curves import (
     rate_points,
     rejection_axis,
 )
+from validation_core.panels.gamma_scale import GammaScale
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import broken
 from validation_core.sweep.progress import Progress
@@ -226,9 +227,9 @@ def _ring(x: ArrayLike, cells: Sequence[PowerCell]) -> Points:
 
 def _scale(sweep: Sweep, places: Sequence[float]) -> Callable[[ArrayLike], Array]:
     """Positions of places on the axis: logarithmic for iterations, else linear."""
-    if along(sweep) == "gamma" and sweep.benchmark.counts_iterations and min(places) > 0:
-        return lambda values: np.log10(np.asarray(values, float))
-    return lambda values: np.asarray(values, float)
+    scale = GammaScale.of(sweep.benchmark)
+    logarithmic = along(sweep) == "gamma" and scale.logarithmic and min(places) > 0
+    return scale._replace(logarithmic=logarithmic).places
 
 
 def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:

@@ -60,6 +60,8 @@ class Simulated(Specification, spec="simulated"):
     def label(self) -> str:
         if self.benchmark.counts_iterations:
             return f"{self.benchmark.label} · {self.benchmark.place(self.gamma)}"
+        if tuple(self.benchmark.gammas) == (0.0,):  # gamma plays no part, or is part of x
+            return self.benchmark.label
         return f"{self.benchmark.label} · gamma {self.gamma:g}"
 
     def training_set(self, recipe: Recipe, seed: int, store: Store) -> Any:
@@ -141,6 +143,7 @@ def ready(store: Store, benchmark: Benchmark, report: Report | None = None) -> N
 
     Every task calls this before it samples; it costs nothing for the others.
     """
+    benchmark, _ = _drawn_from(benchmark, ())
     if hasattr(benchmark, "recipe"):  # each gamma's is fetched where it is drawn from
         fetch = cache(lambda gamma: trained(store, network_at(benchmark, gamma), report))
         cast("_SamplerByGamma", benchmark).lend(fetch)
@@ -164,6 +167,22 @@ def network_behind(benchmark: Benchmark, gamma: float | None = None) -> Training
         return None
     truth = cast("_Sampler", benchmark).truth
     return Training(source=Simulated(benchmark=truth, gamma=0.0), recipe=recipe)
+
+
+def networks_behind(source: _TrainingSource) -> tuple[Training, ...]:
+    """Trainings of the networks that draw a source's q: mostly none, or one."""
+    if not isinstance(source, Simulated):
+        return ()
+    benchmark, gammas = _drawn_from(source.benchmark, (source.gamma,))
+    behind = (network_behind(benchmark, each) for each in gammas)
+    return tuple(dict.fromkeys(network for network in behind if network is not None))
+
+
+def _drawn_from(
+    benchmark: Benchmark, gammas: tuple[float, ...]
+) -> tuple[Benchmark, tuple[float, ...]]:
+    """The benchmark that draws, and its gammas: those of the grid where gamma is a part of x."""
+    return getattr(benchmark, "drawn_from", (benchmark, gammas))
 
 
 def network_at(benchmark: Benchmark, gamma: float) -> Training:
@@ -242,7 +261,7 @@ def train_and_store(
         at_once = len(batch.trainings)
         for training, network in _learn_batch(batch, tell, failures.__setitem__):
             networks[training] = network
-            _save(store, training, network)
+            save_network(store, training, network)
     if len(trainings) == 1 and failures:
         raise failures[trainings[0]]
     if failures:
@@ -267,7 +286,8 @@ def _learn_batch(
     yield from zip(batch.trainings, networks, strict=True)
 
 
-def _save(store: Store, training: Training, network: Any) -> None:
+def save_network(store: Store, training: Training, network: Any) -> None:
+    """Store a trained network under its key."""
     meta = {
         "label": training.label,
         "seconds": network.seconds,
@@ -284,7 +304,6 @@ class TrainTask(Specification, spec="train"):
     """Train networks; several of one recipe become one batch, which pays on a GPU."""
 
     gpu: ClassVar[bool] = True
-    needs: ClassVar[frozenset[str]] = frozenset()
 
     trainings: tuple[Training, ...]
 
@@ -296,6 +315,12 @@ class TrainTask(Specification, spec="train"):
     def makes(self) -> frozenset[str]:
         """Keys of the networks: tasks that need one wait for it."""
         return frozenset(keys.key(training) for training in self.trainings)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Keys of the networks that its training draws come from."""
+        behind = (networks_behind(training.source) for training in self.trainings)
+        return frozenset(keys.key(network) for networks in behind for network in networks)
 
     @property
     def alike(self) -> Recipe | None:

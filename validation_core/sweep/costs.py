@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from validation_core.benchmarks.bayes_model import BayesModel
+from validation_core.benchmarks.trained import Trained
 from validation_core.localization import MapTask
 from validation_core.methods.base import Method, Work
 from validation_core.rng import stream
@@ -34,6 +35,7 @@ PROCESS_BYTES = 450e6  # bytes of a worker with torch before it does anything
 # Seconds for a million numbers drawn.
 _DRAWN = 0.045
 _DENOISED = 6.0
+_FLOWED = 6.0  # by a flow, for each parameter
 TEST_SECONDS = 1e-3  # of a test's own bookkeeping
 WITHIN_SECONDS = 5.0  # seconds for a million slots that a score within x scores
 # Seconds for one step of an inference on one data set: Laplace's, and those with random draws.
@@ -119,6 +121,11 @@ def estimate(
             if part.network is not None and part.network not in counted:
                 counted.add(part.network)
                 seconds += costs[part.method.label].training / networks[part.method.label]
+    read = {network for method in sweep.methods for network in _networks(sweep, method)}
+    missing_networks = {
+        network for task in left if isinstance(task, TrainTask) for network in task.trainings
+    }
+    seconds += _learning(missing_networks - read)  # those that q is drawn from
     memory = sorted((cost.memory for cost in costs.values()), reverse=True)[:workers]
     return _RemainingCost(seconds / max(1, workers), sum(memory) + PROCESS_BYTES * workers)
 
@@ -133,6 +140,16 @@ def maps(studies: Iterable[MapTask]) -> float:
     return machine_slowdown() * sum(_MAP + _mapping(study) for study in studies)
 
 
+def trainings(tasks: Sequence[object]) -> float:
+    """Seconds to train the networks that these tasks read, and to compute their maps."""
+    networks = {network for task in tasks for network in getattr(task, "trainings", ())}
+    return maps(task for task in tasks if isinstance(task, MapTask)) + _learning(networks)
+
+
+def _learning(networks: Iterable[Training]) -> float:
+    return machine_slowdown() * sum(learning_seconds(network.recipe) for network in networks)
+
+
 def _mapping(study: MapTask) -> float:
     """Seconds to train a localizer, and to draw for it and for its map."""
     recipe, source = study.training.recipe, study.training.source
@@ -144,6 +161,8 @@ def _mapping(study: MapTask) -> float:
 
 def _drawing(benchmark: Benchmark) -> float:
     """Seconds to draw a million rows."""
+    if isinstance(benchmark, Trained):
+        return _FLOWED * benchmark.dims[0]
     denoised = getattr(benchmark, "model", "") == "diffusion"
     return _DENOISED if denoised else _DRAWN * max(2, sum(benchmark.dims) / 2)
 

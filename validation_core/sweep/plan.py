@@ -53,16 +53,13 @@ class MethodTrials(Study[Tally], spec="trials_of"):
     @property
     def gpu(self) -> bool:  # type: ignore[override]  # of each part its own
         """Whether it runs a network, and so waits for a GPU."""
-        from_network = (
-            trained_scores.network_behind(self.source.benchmark, self.source.gamma) is not None
-        )
-        return from_network or self.method.runs_network
+        return bool(trained_scores.networks_behind(self.source)) or self.method.runs_network
 
     @property
     def trainings(self) -> tuple[Training, ...]:
-        """Trainings of the networks that the method reads and the benchmark draws from."""
-        behind = trained_scores.network_behind(self.source.benchmark, self.source.gamma)
-        return tuple(training for training in (self.network, behind) if training is not None)
+        """Trainings of the networks that the benchmark draws from and the method reads."""
+        behind = trained_scores.networks_behind(self.source)
+        return behind if self.network is None else (*behind, self.network)
 
     def compute(self, store: Store, report: Report) -> Tally:
         """Run the trials; train the network unless the store has it."""
@@ -371,9 +368,7 @@ class Sweep(Specification, spec="sweep"):
             for methods in self._groups():
                 for place in self.places:
                     batch = Batch(parts=tuple(self.parts[m.label, place][cut] for m in methods))
-                    network = batch.parts[0].network
-                    if network is not None:
-                        yield TrainTask(trainings=(network,))
+                    yield from _training_tasks(batch)
                     yield batch
 
     def _groups(self) -> list[list[Method]]:
@@ -392,6 +387,13 @@ class Sweep(Specification, spec="sweep"):
 
     def _dearness(self, method: Method) -> int:
         return 2 if method.needs_training else int(method.learns_anew)
+
+
+def _training_tasks(batch: Batch) -> Iterator[TrainTask]:
+    """A task for each network that a batch reads, after those that draw what it learns from."""
+    for network in batch.trainings:
+        for each in (*trained_scores.networks_behind(network.source), network):
+            yield TrainTask(trainings=(each,))
 
 
 def _cuts(count: int) -> list[tuple[int, int]]:

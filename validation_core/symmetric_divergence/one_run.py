@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.drawing import live
+from validation_core.drawing import framed, live
 from validation_core.drawing.marks import (
-    Anchor,
     Axis,
     Band,
     Bars,
@@ -280,13 +279,9 @@ SHARES = 0.5, 0.9
 
 _SHOWN = 160
 
-_TICKS = 4
-
 _TRIM = 0.005  # of the draws at each end, which a frame need not hold
 
 _HIDDEN = 0.05  # of half the frame: about the size of a mark
-
-_EDGE = 1.06  # half the picture, in half widths of the frame
 
 
 def _picture(
@@ -307,28 +302,28 @@ def _picture(
     outlines = _outlines(result, places, two)
     cloud = _cloud(run, result, places, two)
     parts = [_core(draws), _core(cloud), *outlines, truth[:, None], q_draw[:, None]]
-    centre, half = terms.bounding_boxes(parts)
+    centre, half = framed.bounding_boxes(parts)
 
-    def framed(points: Array) -> list[Over]:
-        inside = (points - centre[:, None]) / half[:, None]
-        return [over(inside[..., i], "k") for i in (0, 1)]
+    def inside(points: Array) -> list[Over]:
+        at = (points - centre[:, None]) / half[:, None]
+        return [over(at[..., i], "k") for i in (0, 1)]
 
     names = run.model.names
     marks: list[Mark] = [
-        Points(*framed(draws), color=P, size=4, opacity=0.7),
-        Points(*framed(cloud), color=Q, size=4, opacity=0.6, symbol="ring"),
-        *(Line(*framed(outline), color=Q, width=1.8) for outline in outlines),
-        Points(*framed(truth[:, None]), color="", size=11, symbol="cross"),
-        Points(*framed(q_draw[:, None]), color=Q, size=10, symbol="diamond"),
-        *_ticks(centre, half),
+        Points(*inside(draws), color=P, size=4, opacity=0.7),
+        Points(*inside(cloud), color=Q, size=4, opacity=0.6, symbol="ring"),
+        *(Line(*inside(outline), color=Q, width=1.8) for outline in outlines),
+        Points(*inside(truth[:, None]), color="", size=11, symbol="cross"),
+        Points(*inside(q_draw[:, None]), color=Q, size=10, symbol="diamond"),
+        *framed.ticks(centre, half, "k"),
     ]
     q = ("q, 50% and 90%", Q, "line") if outlines else ("q", Q, "ring")
     return Panel(
         marks,
         title="The posterior, q, and the two draws",
         square=True,
-        x=Axis((-_EDGE, _EDGE), names[pair[0]], ticks=()),
-        y=Axis((-_EDGE, _EDGE), names[pair[1]], ticks=()),
+        x=framed.axis(names[pair[0]]),
+        y=framed.axis(names[pair[1]]),
         legend=[
             ("posterior", P, "circle"),
             q,
@@ -365,42 +360,6 @@ def _core(draws: Array) -> Array:
     if there.any():
         out[there] = np.quantile(draws[there], [_TRIM, 1 - _TRIM], axis=1).swapaxes(0, 1)
     return out
-
-
-_ANCHORS: tuple[Anchor, Anchor] = ("middle", "end")
-
-
-def _ticks(centre: Array, half: Array) -> list[Mark]:
-    """Tick labels along both axes, which change with the data set."""
-    marks: list[Mark] = []
-    for i, anchor in enumerate(_ANCHORS):
-        at, labels = _labels(centre[:, i], half[:, i])
-        for j in range(_TICKS):
-            place, words = over(at[:, j], "k"), over([row[j] for row in labels], "k")
-            x, y = (place, -1.17) if i == 0 else (-1.09, place)
-            marks.append(Note(x, y, words, color=NULL, anchor=anchor))
-    return marks
-
-
-def _labels(centre: Array, half: Array) -> tuple[Array, list[list[str]]]:
-    """Positions of round numbers within frames (V,), and their text: (V, 4), NaN for fewer."""
-    at = np.full((len(centre), _TICKS), np.nan)
-    labels: list[list[str]] = []
-    for row, middle, reach in zip(at, centre, half, strict=True):
-        values = terms.round_ticks(middle - reach, middle + reach, _TICKS)[:_TICKS]
-        row[: len(values)] = (values - middle) / reach
-        labels.append(_words(values) + [""] * (_TICKS - len(values)))
-    return at, labels
-
-
-def _words(values: Array) -> list[str]:
-    steps = np.diff(values)
-    step = float(steps[0]) if len(steps) else 1.0
-    if max(abs(values[0]), abs(values[-1])) >= 1e5 or step < 1e-3:
-        return [signed_text(value, ".3g") for value in values]
-    digits = max(0, int(np.ceil(-np.log10(step) - 1e-9)))
-    digits += step * 10**digits % 1 > 1e-6  # a step of 2.5
-    return [signed_text(value, f".{digits}f") for value in np.round(values, 9)]
 
 
 def _remarks(draws: Array, q: Array, half: Array) -> list[str]:

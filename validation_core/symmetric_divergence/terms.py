@@ -4,7 +4,6 @@ random signs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
@@ -302,27 +301,6 @@ def normal_ellipses(mean: Array, scale: Array, share: float, points: int = 61) -
         root, 1, 2
     )
     return np.where(ok[:, None, None], outlines, np.nan)
-
-
-def bounding_boxes(parts: Sequence[Array]) -> tuple[Array, Array]:
-    """Bounding boxes of all points (V, L, 2) of all parts: centres and half widths (V, 2)."""
-    points = np.concatenate(parts, axis=1)
-    with np.errstate(invalid="ignore"):
-        low, high = np.nanmin(points, axis=1), np.nanmax(points, axis=1)
-    half = (high - low) / 2
-    least = 1e-9 * np.maximum(np.abs(low) + np.abs(high), 1.0)
-    return (low + high) / 2, 1.05 * np.maximum(half, least)
-
-
-def round_ticks(low: float, high: float, most: int = 4) -> Array:
-    """Round numbers within [low, high]: at least two, at most `most`."""
-    raw = (high - low) / most
-    power = 10.0 ** np.floor(np.log10(raw))
-    for step in (power * k for k in (1, 2, 2.5, 5, 10)):
-        first, last = np.ceil(low / step), np.floor(high / step)
-        if last - first < most:
-            return np.asarray(step * np.arange(first, last + 1))
-    raise AssertionError("ten times the power of ten below a fourth has at most four")
 
 
 Width = Literal["narrow", "wide"]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from validation_core.engine.task import Task, numpy_as_json
 from validation_core.keys import Specification
 from validation_core.scores import trained_scores
+from validation_core.scores.trained_scores import Simulated
 from validation_core.store import Kind, Store, Stored
 
 
@@ -90,8 +91,11 @@ def _parts(value: object, seen: set[str]) -> Iterator[Specification]:
         return
     seen.add(value.key)
     yield value
-    benchmark = cast("Any", value)
-    behind = trained_scores.network_behind(benchmark) if hasattr(value, "sampler") else None
+    behind: object = None
+    if isinstance(value, Simulated):
+        behind = trained_scores.networks_behind(value)
+    elif hasattr(value, "sampler"):
+        behind = trained_scores.network_behind(cast("Any", value))
     inside = tuple(getattr(value, field.name) for field in fields(value))
     further = (getattr(value, name, ()) for name in ("trainings", "reads"))
     yield from _parts((*inside, behind, *further), seen)

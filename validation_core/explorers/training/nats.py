@@ -15,6 +15,7 @@ from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.simulators import Simulator
 from validation_core.statistics.areas import Estimate, mean_with_error
 from validation_core.study import Report, Study
+from validation_core.text import interval_text, share_text
 from validation_core.types import Array
 
 if TYPE_CHECKING:
@@ -99,3 +100,19 @@ def _backward(
     some = count > 0  # q without a draw where p has mass tells nothing of the ratio there
     means = total[some] / count[some] - np.log(count[some] / k)
     return means, float(1 - inside.mean())
+
+
+def describe_nats(nats: Nats) -> list[str]:
+    """Both divergences in a sentence each, with 95% intervals."""
+    said = [f"KL(p‖q) is {_said(nats.forward)} nats: what q loses at true values."]
+    if not nats.outside:
+        return [*said, f"KL(q‖p) is {_said(nats.backward)} nats, over q's own draws."]
+    return [
+        *said,
+        f"KL(q‖p) is infinite: {share_text(nats.outside)} of q's draws lie where p has no mass "
+        f"(leakage). Of q without these it is {_said(nats.backward)} nats.",
+    ]
+
+
+def _said(estimate: Estimate) -> str:
+    return interval_text((estimate.value, *estimate.interval()))

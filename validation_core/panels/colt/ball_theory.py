@@ -25,6 +25,7 @@ from validation_core.drawing.power_curves import places_axis
 from validation_core.localization import BallTheory, Maps
 from validation_core.localization.ball_theory import INNER, MASSES
 from validation_core.panels.colt.theta import COLT, gamma_slider
+from validation_core.panels.gamma_scale import STRENGTH, GammaScale
 from validation_core.text import interval_text, number_text
 from validation_core.types import Array
 
@@ -46,7 +47,11 @@ class TrainingRun(NamedTuple):
 
 
 def theory_payload(
-    theory: BallTheory, runs: Sequence[TrainingRun], dim: int, start: float
+    theory: BallTheory,
+    runs: Sequence[TrainingRun],
+    dim: int,
+    start: float,
+    scale: GammaScale = STRENGTH,
 ) -> live.Payload:
     """Theory of the learnt ball under gamma.
 
@@ -55,17 +60,18 @@ def theory_payload(
         runs: stored training runs at the same gammas.
         dim: dimension D of theta.
         start: initial gamma of the slider.
+        scale: of the gammas.
     """
     gammas = theory.gammas.tolist()
     return live.payload(
-        sliders=gamma_slider(gammas, start),
+        sliders=gamma_slider(gammas, start, scale),
         panels=[
-            _distances_panel(theory),
+            _distances_panel(theory, scale),
             _ball_panel(theory),
             _doubling_panel(theory, dim),
             _runs_panel(theory, runs),
         ],
-        headline=_headline(theory),
+        headline=_headline(theory, scale),
         columns=2,
     )
 
@@ -83,10 +89,10 @@ def how_to_read(n: int) -> str:
     )
 
 
-def _headline(theory: BallTheory) -> Any:
+def _headline(theory: BallTheory, scale: GammaScale) -> Any:
     return sentence(
-        "At gamma = {gamma} {words}",
-        gamma=over([f"{gamma:g}" for gamma in theory.gammas], "gamma"),
+        "At {gamma} {words}",
+        gamma=over([scale.text(gamma) for gamma in theory.gammas.tolist()], "gamma"),
         words=over(
             [
                 _comparison(*each)
@@ -111,39 +117,35 @@ def _comparison(none: bool, acld: Sequence[float], distance: Sequence[float]) ->
     return f"{numbers}: around the learnt centre some ball has another mass under p than under q."
 
 
-def _distances_panel(theory: BallTheory) -> Panel:
+def _distances_panel(theory: BallTheory, scale: GammaScale) -> Panel:
     """ACLD, d~ and the total variation over gamma."""
-    marks: list[Mark] = [VLine(over(theory.gammas, "gamma"), width=1)]
+    along = scale.places(theory.gammas)
+    marks: list[Mark] = [VLine(over(along, "gamma"), width=1)]
     legend = [("ACLD, one radius", _ONE_RADIUS, "square"), ("d~, one mass", COLT, "circle")]
     if theory.variation.size:
-        marks.append(Line(theory.gammas, theory.variation[:, 0], color=style.NULL, dash="6 4"))
+        marks.append(Line(along, theory.variation[:, 0], color=style.NULL, dash="6 4"))
         legend.append(("total variation", style.NULL, "dash"))
-    span = float(np.ptp(theory.gammas)) or 1.0
+    span = float(np.ptp(along)) or 1.0
     for shift, values, color, symbol in (
         (-0.004, theory.acld, _ONE_RADIUS, "square"),
         (0.004, theory.distance, COLT, "circle"),
     ):
         at, low, high = np.asarray(values, float).T
         marks += [
-            Line(theory.gammas, at, color=color, width=1.6),
+            Line(along, at, color=color, width=1.6),
             Points(
-                theory.gammas + shift * span,
-                at,
-                low=low,
-                high=high,
-                color=color,
-                symbol=symbol,
-                size=6,
+                along + shift * span, at, low=low, high=high, color=color, symbol=symbol, size=6
             ),
         ]
     return Panel(
         marks,
         title="Largest difference of a ball, over gamma",
-        x=places_axis(theory.gammas, "strength gamma"),
+        x=places_axis(theory.gammas, scale.axis, at=along),
         y=Axis((0, 1), "|p's mass less q's|"),
         height=_HEIGHT,
         legend=legend,
         click="gamma" if len(theory.gammas) > 1 else None,
+        at=np.stack([along, np.zeros_like(along)], axis=1) if scale.logarithmic else None,
         caption=(
             "Neither can exceed the total variation, averaged over x."
             if theory.variation.size

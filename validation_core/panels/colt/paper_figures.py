@@ -20,6 +20,7 @@ from validation_core.drawing.power_curves import (
 from validation_core.localization import Maps
 from validation_core.panels.colt.power import curve_style, distance_curve, distance_panel
 from validation_core.panels.colt.theta import ThetaAxes, theta_panels
+from validation_core.panels.gamma_scale import GammaScale
 from validation_core.panels.power import FAINT, curves
 from validation_core.types import MethodStyle, PowerCell
 
@@ -67,7 +68,7 @@ def distances(
     }
     first = next(iter(lines.values()))
     panel = replace(
-        distance_panel(lines, first.gamma.tolist(), label),
+        distance_panel(lines, first.gamma.tolist(), GammaScale(axis=label)),
         caption=f"Each point on {first.n} fresh simulations, with 95% intervals, by one localizer "
         "for all points of a curve. If q were correct, points would lie in the grey band in 19 of "
         "20 samples.",

@@ -36,6 +36,7 @@ from validation_core.drawing.power_curves import (
 from validation_core.drawing.rank_histogram import rank_counts
 from validation_core.localization import Maps
 from validation_core.panels.colt.theta import gamma_slider
+from validation_core.panels.gamma_scale import STRENGTH, GammaScale
 from validation_core.panels.power import IF_CORRECT, PowerCurve, curves
 from validation_core.sweep.rates import rate_interval
 from validation_core.sweep.trials import TrialDesign
@@ -76,17 +77,19 @@ def power(
     """
     gammas = benchmark.gammas
     several = len(gammas) > 1
-    cursor = VLine(over(gammas, "gamma") if several else gammas[0])
+    scale = GammaScale.of(benchmark)
+    places = scale.places(gammas)
+    cursor = VLine(over(places, "gamma") if several else float(places[0]))
     marks: list[Mark] = [level_line(design.alpha), cursor]
     for curve in curves(cells, "gamma"):
         label = curve.label.split(" paper")[0] if curve.method == "colt" else curve.label
-        marks += rate_curve(curve.x, curve.rates, curve_style(curve), label=label)
+        marks += rate_curve(scale.places(curve.x), curve.rates, curve_style(curve), label=label)
     count = range_text(cell.trials for cell in cells)
     panel = Panel(
         marks,
         height=340,
         margin=118,
-        x=places_axis(gammas, "strength gamma"),
+        x=places_axis(gammas, scale.axis, at=places),
         y=rejection_axis(),
         caption=f"{count} tables a point, {design.n} simulations with {design.k} draws of q each; "
         "C2ST learns from one such table and is tested on as many draws of p and of q as there "
@@ -95,7 +98,7 @@ def power(
         f"The dashed line is the level: {IF_CORRECT}",
     )
     return live.payload(
-        sliders=gamma_slider(gammas, start),
+        sliders=gamma_slider(gammas, start, scale),
         panels=[panel],
         columns=1,
         headline=along(
@@ -112,10 +115,10 @@ def _answer(cells: Sequence[PowerCell], gamma: float, benchmark: Benchmark, alph
         return ""
     if benchmark.is_exact(gamma):
         return (
-            f"At gamma = {gamma:g} q is correct. It is rejected by {shares} of the tables, where "
-            f"the level is {level_text(alpha)}."
+            f"At {benchmark.place(gamma)} q is correct. It is rejected by {shares} of the tables, "
+            f"where the level is {level_text(alpha)}."
         )
-    return f"At gamma = {gamma:g}, q is rejected by {shares} of the tables."
+    return f"At {benchmark.place(gamma)}, q is rejected by {shares} of the tables."
 
 
 def curve_style(curve: PowerCurve) -> MethodStyle:
@@ -157,6 +160,7 @@ def ranks(
     gammas: Sequence[float],
     start: float,
     correct: Sequence[bool] = (),
+    scale: GammaScale = STRENGTH,
 ) -> live.Payload:
     """Histogram and ECDF of the ranks at each gamma, with their distance from uniform along it.
 
@@ -166,18 +170,19 @@ def ranks(
         gammas: of the slider; there is none for one.
         start: its initial value.
         correct: whether q is correct, at each gamma; unknown by default.
+        scale: of the gammas.
     """
     several = len(gammas) > 1
     known = correct or [False] * len(maps)
     return live.payload(
-        sliders=gamma_slider(gammas, start),
+        sliders=gamma_slider(gammas, start, scale),
         headline=along(
             "gamma", [_uniform(*each, alpha) for each in zip(maps, known, strict=True)]
         ),
         panels=[
             along("gamma", [_histogram(each) for each in maps]),
             along("gamma", [_difference(each) for each in maps]),
-            *([_along_gamma(maps, gammas)] if several else []),
+            *([_along_gamma(maps, gammas, scale)] if several else []),
         ],
     )
 
@@ -244,14 +249,15 @@ def _difference(maps: Maps) -> Panel:
     )
 
 
-def _along_gamma(maps: Sequence[Maps], gammas: Sequence[float]) -> Panel:
+def _along_gamma(maps: Sequence[Maps], gammas: Sequence[float], scale: GammaScale) -> Panel:
     """Panel of the distance at every gamma, where a press moves the slider."""
     curve = distance_curve(list(zip(gammas, maps, strict=True)))
-    panel = distance_panel({"": curve}, gammas, "strength gamma", over(gammas, "gamma"))
-    places = np.stack([curve.gamma, curve.distance], axis=1)
+    panel = distance_panel({"": curve}, gammas, scale, over(scale.places(gammas), "gamma"))
+    places = np.stack([scale.places(curve.gamma), curve.distance], axis=1)
     return replace(
         panel,
-        title="Distance from uniform along gamma: press to move",
+        title=f"Distance from uniform along {'gamma' if scale == STRENGTH else scale.axis}: press "
+        "to move",
         caption=f"Each on {curve.n} fresh simulations, with 95% intervals, by one localizer for "
         "all. If q were correct, points would lie in the grey band in 19 of 20 samples.",
         click="gamma",
@@ -284,7 +290,7 @@ _SERIES = ((_COLOR, "", "circle"), (style.OBSERVED, "7 5", "square"))
 def distance_panel(
     curves: Mapping[str, DistanceCurve],
     gammas: Sequence[float],
-    label: str,
+    scale: GammaScale,
     now: Number | None = None,
 ) -> Panel:
     """Panel of the distance of the ranks from uniform along gamma, a curve for each series.
@@ -292,8 +298,8 @@ def distance_panel(
     Args:
         curves: by name; at least one.
         gammas: ticks of the axis.
-        label: of the axis.
-        now: a gamma to mark.
+        scale: of the axis.
+        now: the place of a gamma to mark.
     """
     n = max(curve.n for curve in curves.values())
     chance = float(kstwo.isf(0.05, n))
@@ -302,9 +308,9 @@ def distance_panel(
         marks.append(VLine(now, width=1))
     for (name, curve), (color, dash, symbol) in zip(curves.items(), _SERIES, strict=False):
         marks += [
-            Line(curve.gamma, curve.distance, color=color, dash=dash, label=name),
+            Line(scale.places(curve.gamma), curve.distance, color=color, dash=dash, label=name),
             Points(
-                curve.gamma,
+                scale.places(curve.gamma),
                 curve.distance,
                 low=curve.low,
                 high=curve.high,
@@ -318,6 +324,6 @@ def distance_panel(
         marks,
         height=260,
         margin=128 if any(curves) else 0,
-        x=places_axis(gammas, label),
+        x=places_axis(gammas, scale.axis, at=scale.places(gammas)),
         y=Axis((0, 1.08 * max(top, chance)), "KS distance of the ranks"),
     )

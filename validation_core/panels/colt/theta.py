@@ -33,6 +33,7 @@ from validation_core.localization import (
     project,
     truth_curve,
 )
+from validation_core.panels.gamma_scale import STRENGTH, GammaScale
 from validation_core.types import Array, Benchmark
 
 COLT = style.method_style("colt").color
@@ -426,16 +427,18 @@ _BEFORE = 15
 """Places x at which draws are shown while a localizer learns."""
 
 
-def gamma_slider(gammas: Sequence[float], start: float) -> list[Slider]:
+def gamma_slider(
+    gammas: Sequence[float], start: float, scale: GammaScale = STRENGTH
+) -> list[Slider]:
     """The slider of gamma in all views of CoLT; none for a single gamma."""
     if len(gammas) == 1:
         return []
     slider = Slider(
         "gamma",
         gammas,
-        names=[f"{gamma:g}" for gamma in gammas],
+        names=[f"{gamma:,g}" for gamma in gammas],
         start=start,
-        label="Strength, gamma",
+        label=scale.slider,
         ends=("q = p", "q far off") if gammas[0] == 0 else ("", ""),
         play=True,
     )
@@ -459,7 +462,7 @@ def draws_payload(benchmark: Benchmark, gammas: Sequence[float], start: float) -
     sides = [(each.q[:, :Q_SHOWN], each.truth[:, :TRUTH_SHOWN]) for each in places]
     draw = _draws_on_line if sides[0][0].shape[2] == 1 else _draws_in_plane
     return live.payload(
-        sliders=[*gamma_slider(gammas, start), slider],
+        sliders=[*gamma_slider(gammas, start, GammaScale.of(benchmark)), slider],
         panels=[along("gamma", [draw(q, truth) for q, truth in sides])],
     )
 

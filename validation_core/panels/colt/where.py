@@ -29,6 +29,7 @@ from validation_core.drawing.marks import (
 from validation_core.localization import LocalRate, Maps, RateCurve, local_rate, truth_curve
 from validation_core.panels.colt import theta
 from validation_core.panels.colt.theta import COLT, ThetaAxes, cell_edges, gamma_slider, subscript
+from validation_core.panels.gamma_scale import STRENGTH, GammaScale
 from validation_core.text import by_chance_text, interval_text, numbered, said_equals, signed_text
 from validation_core.types import Array
 
@@ -198,6 +199,7 @@ def payload(
     gammas: Sequence[float],
     start: float,
     correct: Sequence[bool] = (),
+    scale: GammaScale = STRENGTH,
 ) -> live.Payload:
     """Both maps at every gamma and place of the sliders.
 
@@ -209,6 +211,7 @@ def payload(
         gammas: of the slider; there is none for one.
         start: its initial value.
         correct: whether q is correct, of each map; unknown by default.
+        scale: of the gammas.
     """
     height = theta.LINE_HEIGHT if maps[0].q.shape[2] == 1 else 460
     known = correct or [False] * len(maps)
@@ -216,7 +219,7 @@ def payload(
         *(_over_x(*each, height) for each in zip(maps, rates, known, strict=True)), strict=True
     )
     return live.payload(
-        sliders=[*gamma_slider(gammas, start), _slider(maps[list(gammas).index(start)])],
+        sliders=[*gamma_slider(gammas, start, scale), _slider(maps[list(gammas).index(start)])],
         panels=[
             along("gamma", theta.theta_panels(maps, sight)),
             *(along("gamma", panels) for panels in beside),

@@ -1,0 +1,56 @@
+"""What a visitor takes along: the table of the diagnosis, and scripts that train the same."""
+
+from functools import partial
+
+import streamlit as st
+
+from pages.ui.jobs import undisturbed
+from pages.ui.services import services, stored
+from validation_core.explorers.training.film import FilmStudy
+from validation_core.explorers.training.fresh_table import FreshTableStudy
+from validation_core.export.training_scripts import LIBRARIES, WRITTEN_FOR, training_script
+
+_NAMES = {"zuko": "zuko", "sbi": "sbi", "bayesflow": "BayesFlow"}
+
+
+def show(study: FilmStudy) -> None:
+    """Downloads of the estimator's table, once it is drawn, and of scripts."""
+    table = FreshTableStudy(training=study.training, seed=study.seed)
+    drawn, written = table.done(services().store), isinstance(study.recipe, WRITTEN_FOR)
+    if not (drawn or written):
+        return
+    st.subheader("Take it away", anchor=False)
+    with st.container(horizontal=True):
+        if drawn:
+            st.download_button(
+                "Table (.npz)",
+                undisturbed(lambda: stored(table.key, table).as_npz()),
+                f"{study.recipe.name}-{study.simulator.name}.npz",
+                "application/octet-stream",
+                key="take-trained-table",
+                on_click="ignore",
+                icon=":material/download:",
+                help="theta, x and theta_q, as My posterior and npt.diagnose read it.",
+            )
+        for library in LIBRARIES if written else ():
+            st.download_button(
+                f"Script for {_NAMES[library]}",
+                undisturbed(partial(_script, library, study)),
+                f"train_with_{library}.py",
+                "text/x-python",
+                key=f"take-{library}",
+                on_click="ignore",
+                icon=":material/code:",
+            )
+    if written:
+        st.caption(
+            "Each script holds the simulator, trains the estimator with these options and writes "
+            "a table that My posterior reads. zuko's network is the same as here; sbi's and "
+            "BayesFlow's are built otherwise inside."
+        )
+
+
+def _script(library: str, study: FilmStudy) -> str:
+    recipe = study.recipe
+    assert isinstance(recipe, WRITTEN_FOR), "others have no button"
+    return training_script(library, study.simulator, recipe, study.seed)

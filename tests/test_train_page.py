@@ -1,0 +1,116 @@
+"""The page Train an estimator under AppTest: choose, train, look, diagnose."""
+
+from dataclasses import replace
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from pages.ui.services import services
+from tests.conftest import ROOT, leave_waiting
+from validation_core.estimators import ESTIMATORS
+from validation_core.explorers.training.film import FilmStudy, examples
+from validation_core.explorers.training.fresh_table import FreshTableStudy
+from validation_core.explorers.training.nats import describe_nats
+from validation_core.simulators import GaussianLinear
+
+PAGE = str(ROOT / "pages" / "train/page.py")
+QUERY = {
+    "task": "gaussian_linear",
+    "gaussian_linear-dimensions": "2",
+    "estimator": "maf",
+    "simulations": "100",
+    "maf-100-epochs": "3",
+    "maf-100-hidden": "8",
+}
+STUDY = FilmStudy(
+    simulator=GaussianLinear(dimensions=2),
+    recipe=replace(ESTIMATORS["maf"]().for_simulations(100), epochs=3, hidden=8),
+)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("train")
+
+
+@pytest.fixture(autouse=True)
+def _kept(cache, monkeypatch):
+    """One store for all tests, and an engine that leaves work waiting."""
+    monkeypatch.setenv("NPTLAB_CACHE", str(cache))
+    leave_waiting(monkeypatch)
+    st.cache_resource.clear()
+    yield
+    st.cache_resource.clear()
+
+
+def opened(query=QUERY):
+    page = AppTest.from_file(PAGE, default_timeout=120)
+    page.query_params.update(query)
+    return page.run()
+
+
+def words(page):
+    return " ".join(each.value for kind in (page.markdown, page.caption) for each in kind)
+
+
+def ran(study):
+    study.run(services().store, lambda fraction, live: None)
+    return study.load(services().store)
+
+
+def test_a_training_is_chosen_by_its_link_started_and_then_shown():
+    page = opened()
+    assert not page.exception
+    press = next(button for button in page.button if button.label.startswith("Train"))
+    assert "about" in press.label
+    assert "a mean of 2 dimensions" in words(page)
+    press.click().run()
+    assert not page.exception
+    (job,) = services().engine.jobs()
+    assert job.tasks == (STUDY,)
+    assert not page.get("bidi_component")
+
+    ran(STUDY)
+    page = opened()
+    assert not page.exception
+    assert len(page.get("bidi_component")) == 1
+    assert not [button for button in page.button if button.label.startswith("Train")]
+
+    (diagnose,) = (button for button in page.button if button.label.startswith("Diagnose"))
+    diagnose.click().run()
+    table = FreshTableStudy(training=STUDY.training)
+    assert table in services().engine.jobs()[0].tasks
+    nats = ran(table).nats
+    page = opened()
+    assert not page.exception
+    assert all(sentence in words(page) for sentence in describe_nats(nats))
+    assert len(page.get("bidi_component")) == 2  # the film and the card
+    assert any("My posterior" in button.label for button in page.button)
+    assert page.get("download_button")
+    page.button(key="mend-trained").click().run()
+    assert any("mend" in job.label for job in services().engine.jobs())
+
+
+def test_an_example_sets_every_control_to_its_own_training():
+    page = opened({"seed": "3"})
+    for name, study in examples().items():
+        page.button(key=f"example-{name}").click().run()
+        assert not page.exception
+        page.button(key="diagnose-trained").click().run()
+        table = FreshTableStudy(training=study.training)
+        assert table in services().engine.jobs()[0].tasks, name
+
+
+def test_what_a_link_asks_and_no_estimator_has_is_said():
+    page = opened({**QUERY, "estimator": "tarot", "simulations": "-4", "maf-100-epochs": "x"})
+    assert not page.exception
+    assert "tarot" in words(page)
+
+
+def test_a_first_visit_shows_a_film_without_a_button():
+    page = opened({})
+    assert not page.exception
+    assert len(page.get("bidi_component")) == 1
+    assert not services().engine.jobs()
+    assert all(study.done(services().store) for study in examples().values())

@@ -1,0 +1,191 @@
+"""The benchmark of trained estimators, the scoreboard of tests on it, and what ships of both."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import validation_core as npt
+from tests.test_docs import table_rows
+from validation_core import gallery, keys, sampling
+from validation_core.benchmarks import Trained
+from validation_core.benchmarks.over_gamma import OverGamma
+from validation_core.drawing.marks import freeze_sliders
+from validation_core.estimators import ESTIMATORS
+from validation_core.explorers.training import scoreboard, scoreboard_panels
+from validation_core.explorers.training.nats import NatsStudy
+from validation_core.explorers.training.scoreboard import Scoreboard
+from validation_core.methods import C2ST, SBC, TARP, Omnibus
+from validation_core.panels.gamma_scale import GammaScale
+from validation_core.rng import stream
+from validation_core.scores import trained_scores
+from validation_core.scores.classifier import Classifier
+from validation_core.scores.trained_scores import Simulated, TrainTask
+from validation_core.simulators import SIMULATORS
+from validation_core.store import Store
+from validation_core.sweep import progress
+from validation_core.sweep.plan import Batch, Sweep
+from validation_core.sweep.trials import TrialDesign
+
+SMALL = Trained(estimator="maf", along="epochs", simulations=60)
+"""Networks of one or two epochs: wrong at once."""
+FEW = Classifier(train=60, epochs=2)
+HEADING = "Which test finds a real estimator's error first"
+
+
+def test_every_task_and_estimator_is_an_option():
+    assert set(SIMULATORS) == set(scoreboard.get_args(scoreboard.TaskName))
+    assert set(ESTIMATORS) == set(scoreboard.get_args(scoreboard.EstimatorName))
+
+
+def test_gamma_counts_what_q_improves_with():
+    assert Trained().recipe(400).simulations == 400
+    by_epochs = Trained(along="epochs", simulations=300).recipe(7)
+    assert (by_epochs.simulations, by_epochs.epochs, by_epochs.patience) == (300, 7, 0)
+    assert Trained().place(10_000) == "10,000 simulations"
+    assert not any(Trained().is_exact(gamma) for gamma in (0, *Trained().gammas))
+    assert GammaScale.of(Trained()) == ("Simulations", "simulations", True)
+    with pytest.raises(ValueError, match=r"whole number from 1 on; got 0.5. Choose among 400"):
+        Trained().recipe(0.5)
+    with pytest.raises(ValueError, match=r"Let `trained_scores.ready`"):
+        Trained(seed=77).draws(np.zeros((1, 2)), 1, 400, stream(0))
+
+
+def test_keys_stay():
+    """Networks and trials are found again."""
+    assert keys.key(Trained()) == "a2143f7aa973b67c1096b1a4a04c20d7"
+    training = trained_scores.network_at(Trained(), 1000)
+    assert keys.read(keys.canonical_text(training)) == training
+
+
+def test_a_network_is_trained_once_and_before_whatever_draws_from_it(tmp_path):
+    store = Store(tmp_path)
+    sweep = Sweep(
+        benchmark=SMALL,
+        methods=(SBC(), C2ST()),
+        gammas=(1.0, 2.0),
+        design=TrialDesign(trials=3, n=20, k=5),
+        recipe=FEW,
+        for_all_gammas=True,
+    )
+    seen: set[str] = set()
+    made = [key for task in sweep.tasks if isinstance(task, TrainTask) for key in task.makes]
+    assert len(made) == len(set(made)) == 3  # two estimators and a classifier for both
+    for task in sweep.tasks:
+        assert task.needs <= seen
+        seen |= task.makes
+    for task in sweep.tasks:
+        assert isinstance(task, TrainTask | Batch)
+        task.run(store, lambda *_: None)
+    cells = progress.collect(sweep, store).cells
+    assert [(cell.gamma, cell.trials) for cell in cells] == [(1, 3), (2, 3)] * 2
+    assert progress.missing(sweep, store) == ()
+
+
+def test_draws_at_all_gammas_come_from_the_network_of_each(tmp_path):
+    store, over = Store(tmp_path), OverGamma(of=SMALL, grid=(1.0, 2.0))
+    trained_scores.ready(store, over)
+    x = SMALL.x(4, stream(1))
+    for index, gamma in enumerate(over.grid):
+        drawn = over.q(over.at(x, index), 0.0, stream(2))
+        np.testing.assert_array_equal(drawn, SMALL.q(x, gamma, stream(2)))
+    assert len(trained_scores.networks_behind(Simulated(benchmark=over, gamma=0.0))) == 2
+
+
+def test_power_and_one_test_run_from_the_front_door(tmp_path):
+    result = npt.power(
+        "trained",
+        gamma=[1],
+        methods=["sbc", "tarp"],
+        trials=4,
+        n=30,
+        k=10,
+        estimator="maf",
+        along="epochs",
+        simulations=60,
+        store=Store(tmp_path),
+    )
+    assert [cell.trials for cell in result.cells] == [4, 4]
+    linear = replace(SMALL, task="gaussian_linear")
+    known = npt.run("skl", linear, gamma=1, n=40, k=10, relabelings=39, store=Store(tmp_path))
+    assert known.pvalue <= 0.05
+    ranked = npt.run("sbc", SMALL, gamma=1, n=40, k=10, quantities="log_q", store=Store(tmp_path))
+    assert ranked.pvalue <= 1
+
+
+def test_log_q_is_asked_without_log_p(tmp_path, monkeypatch):
+    trained_scores.ready(Store(tmp_path), SMALL)
+    monkeypatch.setattr(Trained, "log_p", None)
+    density = SBC(quantities="log_q").score_on(SMALL, 1.0)
+    table = sampling.table(SMALL, 1.0, 5, 3, stream(3))
+    assert np.isfinite(density(table.theta, table.x)).all()
+
+
+def test_the_scoreboard_says_which_test_is_first(tmp_path):
+    store = Store(tmp_path)
+    board = Scoreboard(
+        benchmark=SMALL,
+        gammas=(1.0, 2.0),
+        sizes=(30, 60),
+        seeds=(0, 1),
+        tests=(Omnibus(learned=False, relabelings=39), SBC(), TARP()),
+        trials=4,
+    )
+    empty = scoreboard.columns(board, store)
+    assert [column.most for column in empty] == [0, 0]
+    for study in board.studies:
+        if study.training.recipe.epochs == 1:
+            study.run(store, lambda *_: None)
+    one, two = scoreboard.columns(board, store)
+    assert two.most == 0
+    assert one.most == 60
+    assert len(one.nats) == 2
+    assert one.forward.value > 5 * one.forward.error  # after one epoch q is far off
+    assert one.outside > 0
+    first = one.first
+    assert first
+    least = first[0].first.n
+    assert all(row.first is None or row.first.n >= least for row in one.rows)
+    assert first[0].first.rate >= max(row.first.rate for row in first)
+    low, high = first[0].first.interval[1:]
+    assert low <= first[0].first.rate <= high
+    payload = scoreboard_panels.payload(board, (one, two))
+    assert payload.sliders == ((1.0, 2.0),)
+    said = [scoreboard_panels.sentence(board, column) for column in (one, two)]
+    assert f"is first found with {least} fresh simulations: by" in said[0]
+    assert f"{one.forward.value:.2f}" in said[0]
+    assert said[1].endswith("no test has been run on it.")
+    panel = freeze_sliders(scoreboard_panels.table(board, (one, two)), {"gamma": 0})
+    assert "KL(p‖q), nats" in panel.y.names
+
+
+def test_what_ships_is_whole_and_small():
+    part = gallery.part("trained")
+    store = Store.usual()
+    assert part.missing(store) == []
+    behind = set(part.trainings)
+    for study in part.studies:
+        if isinstance(study, NatsStudy):
+            assert study.training in behind
+    files = [next((gallery.FOLDER / kind).glob(f"{key}.*")) for kind, key in part.entries()]
+    assert sum(file.stat().st_size for file in files) < 6_000_000
+
+
+def test_true_error_falls_with_simulations():
+    """Of every shipped estimator, and each is found by some test."""
+    for board in scoreboard.shipped():
+        shown = scoreboard.columns(board, Store.usual())
+        nats = [column.forward.value for column in shown]
+        assert nats[-1] < nats[0]
+        assert shown[0].first, "no test finds the worst estimator"
+
+
+def test_the_readmes_table_is_what_ships():
+    rows = [
+        list(found)
+        for board in scoreboard.shipped()
+        for found in scoreboard_panels.findings(board, scoreboard.columns(board, Store.usual()))
+    ]
+    assert rows
+    written = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    assert table_rows("README.md", HEADING) == rows, f"README's rows are\n{written}"

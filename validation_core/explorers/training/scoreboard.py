@@ -1,0 +1,332 @@
+"""Which test finds a real estimator's error first: power by test, training and simulations.
+
+Every test gets tables of the same size: N simulations that the estimator has not learnt from, and
+`DRAWS` draws of q at each. Tests that learn a score learn it from one further table of that size.
+Trials are those of a sweep at n = N; beside them stands the estimator's true error, in nats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple, get_args
+
+import numpy as np
+
+from validation_core import statistics
+from validation_core.benchmarks.trained import SIMULATIONS, EstimatorName, TaskName, Trained
+from validation_core.explorers.training.nats import Nats, NatsStudy
+from validation_core.methods import C2ST, DC, SBC, TARP, CoLT, Multiple, Omnibus, Uniform
+from validation_core.methods.base import Method
+from validation_core.scores import trained_scores
+from validation_core.scores.classifier import TableClassifier
+from validation_core.scores.trained_scores import Training
+from validation_core.scores.upload_training import UploadTraining
+from validation_core.statistics.areas import Estimate
+from validation_core.study import Report, Study
+from validation_core.sweep import progress
+from validation_core.sweep.plan import Sweep, SweepPlace
+from validation_core.sweep.trials import TrialDesign
+from validation_core.types import Array, Interval
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+SIZES = (100, 300, 1000, 5000)
+"""Numbers of fresh simulations in a test, N."""
+SEEDS = (0, 1, 2)
+"""Of the estimators' trainings."""
+DRAWS = 20
+"""Draws of q at each x."""
+TRIALS = 50
+"""Tables on which each test is run."""
+FOUND = 0.5
+"""Power from which a test is said to find an error."""
+TESTS: tuple[Method, ...] = (
+    Omnibus(learned=False),
+    SBC(),
+    TARP(),
+    TARP(reference="x"),
+    C2ST(),
+    Multiple(),
+    Uniform(m=10),
+    DC(),
+    CoLT(),
+)
+"""The verdict without learned scores, tests of ranks, and tests that learn a score."""
+
+
+class _Shipped(NamedTuple):
+    """What ships of one scoreboard."""
+
+    gammas: tuple[float, ...]
+    sizes: tuple[int, ...]
+    seeds: tuple[int, ...] = (0,)
+
+
+_FEW = (400.0, 1000.0, 2000.0)
+_BOARDS: Mapping[tuple[TaskName, EstimatorName], _Shipped] = {
+    ("two_moons", "nsf"): _Shipped(_FEW, (100, 300)),
+    ("two_moons", "maf"): _Shipped(_FEW, (100, 300)),
+}
+"""What ships of the scoreboard of each task and estimator."""
+_NETWORKS: Mapping[tuple[TaskName, EstimatorName], tuple[float, ...]] = {
+    ("two_moons", "nsf"): _FEW,
+    ("two_moons", "maf"): _FEW,
+    ("gaussian_linear", "nsf"): (400.0,),
+}
+"""Simulations of the estimators that ship, of seed 0."""
+
+
+class TrialOutcomes(NamedTuple):
+    """p-values of tests T in the trials of one estimator at one N."""
+
+    pvalues: Array
+    """(T, trials)."""
+    seconds: Array
+    """(T,) of one trial; training is not counted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreboardStudy(Study[TrialOutcomes], spec="scoreboard"):
+    """All tests of one trained estimator, each in many trials of N simulations."""
+
+    benchmark: Trained
+    gamma: float
+    """Simulations or epochs of its training."""
+    n: int
+    tests: tuple[Method, ...] = TESTS
+    trials: int = TRIALS
+
+    @property
+    def label(self) -> str:
+        at = f"{self.benchmark.place(self.gamma)}, seed {self.benchmark.seed}"
+        return f"Tests of {self.benchmark.label} at {at}, N = {self.n:,}"
+
+    @property
+    def training(self) -> Training:
+        """Training of the estimator."""
+        return trained_scores.network_at(self.benchmark, self.gamma)
+
+    @property
+    def trainings(self) -> tuple[Training, ...]:
+        return (self.training,)
+
+    @property
+    def sweep(self) -> Sweep:
+        """The trials."""
+        return Sweep(
+            benchmark=self.benchmark,
+            methods=self.tests,
+            gammas=(self.gamma,),
+            design=TrialDesign(trials=self.trials, n=self.n, k=DRAWS),
+            recipe=TableClassifier(n=self.n, k=DRAWS, recipe=UploadTraining().classifier),
+        )
+
+    def compute(self, store: Store, report: Report) -> TrialOutcomes:
+        """Run the trials that the store lacks, part by part."""
+        sweep = self.sweep
+        left = progress.missing(sweep, store)
+        for done, task in enumerate(left):
+            report(done / len(left), {})
+            task.run(store, lambda *_: None)
+        run = progress.collect(sweep, store)
+        place = SweepPlace(self.gamma, 0.0)
+        pvalues = np.stack([run.pvalues[test.label, place] for test in self.tests])
+        seconds = {cell.label: cell.seconds / cell.trials for cell in run.cells}
+        return TrialOutcomes(
+            pvalues.astype(np.float32), np.array([seconds[test.label] for test in self.tests])
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scoreboard:
+    """Tests of one task's estimators of one kind, over simulations or epochs, N and seeds."""
+
+    benchmark: Trained
+    """Its seed is each of `seeds` in turn."""
+    gammas: tuple[float, ...] = SIMULATIONS
+    sizes: tuple[int, ...] = SIZES
+    seeds: tuple[int, ...] = SEEDS
+    tests: tuple[Method, ...] = TESTS
+    trials: int = TRIALS
+
+    def study(self, gamma: float, n: int, seed: int) -> ScoreboardStudy:
+        """The trials at one N on one estimator."""
+        return ScoreboardStudy(
+            benchmark=replace(self.benchmark, seed=seed),
+            gamma=gamma,
+            n=n,
+            tests=self.tests,
+            trials=self.trials,
+        )
+
+    def nats(self, gamma: float, seed: int) -> NatsStudy:
+        """The true error of one estimator."""
+        benchmark = replace(self.benchmark, seed=seed)
+        return NatsStudy(training=trained_scores.network_at(benchmark, gamma))
+
+    @property
+    def trainings(self) -> tuple[Training, ...]:
+        """Trainings of its estimators."""
+        places = product(self.seeds, self.gammas)
+        return tuple(self.nats(gamma, seed).training for seed, gamma in places)
+
+    @property
+    def studies(self) -> tuple[ScoreboardStudy | NatsStudy, ...]:
+        """Everything on it: nats, then trials, those of few simulations first."""
+        nats = (self.nats(gamma, seed) for seed, gamma in product(self.seeds, self.gammas))
+        places = product(self.seeds, self.sizes, self.gammas)
+        return (*nats, *(self.study(gamma, n, seed) for seed, n, gamma in places))
+
+
+class Power(NamedTuple):
+    """Rejections of one test in the trials at one N, on the estimator of each seed."""
+
+    n: int
+    rejections: tuple[int, ...]
+    trials: tuple[int, ...]
+
+    @property
+    def rate(self) -> float:
+        """Share of trials that reject: the mean over estimators."""
+        return sum(self.rejections) / sum(self.trials)
+
+    @property
+    def interval(self) -> Interval:
+        """The rate, from the lowest to the highest end of the estimators' Wilson intervals."""
+        low, high = statistics.wilson(np.array(self.rejections), np.array(self.trials))
+        return Interval.of(self.rate, low.min(), high.max())
+
+
+class Row(NamedTuple):
+    """How often one test rejects the estimators trained with one gamma."""
+
+    test: Method
+    powers: tuple[Power, ...]
+    """By N, rising; of the trials that have run."""
+
+    @property
+    def first(self) -> Power | None:
+        """Power at the smallest N at which it finds the error; None if at none that has run."""
+        return next((power for power in self.powers if power.rate >= FOUND), None)
+
+
+class Column(NamedTuple):
+    """All tests of the estimators trained with one gamma, beside their true error."""
+
+    gamma: float
+    rows: tuple[Row, ...]
+    nats: tuple[Nats, ...]
+    """Of each seed; of those that are known."""
+
+    @property
+    def first(self) -> tuple[Row, ...]:
+        """The tests that find the error at the smallest N, the most powerful there first."""
+        found = [(row.first, row) for row in self.rows if row.first is not None]
+        least = min((power.n for power, _ in found), default=0)
+        tied = [(power.rate, row) for power, row in found if power.n == least]
+        return tuple(row for _, row in sorted(tied, key=lambda pair: -pair[0]))
+
+    @property
+    def most(self) -> int:
+        """The largest N whose trials have run; 0 before any."""
+        return max((power.n for row in self.rows for power in row.powers), default=0)
+
+    @property
+    def forward(self) -> Estimate | None:
+        """KL(p || q), the mean over seeds."""
+        return _mean([one.forward for one in self.nats])
+
+    @property
+    def backward(self) -> Estimate | None:
+        """KL(q || p) of q restricted to where p has mass, the mean over seeds."""
+        return _mean([one.backward for one in self.nats])
+
+    @property
+    def outside(self) -> float | None:
+        """Share of q's draws where p has no mass, the mean over seeds."""
+        shares = [one.outside for one in self.nats]
+        return sum(shares) / len(shares) if shares else None
+
+
+def _mean(parts: Sequence[Estimate]) -> Estimate | None:
+    """The mean of independent estimates."""
+    if not parts:
+        return None
+    error = sum(part.error**2 for part in parts) ** 0.5 / len(parts)
+    return Estimate(sum(part.value for part in parts) / len(parts), error)
+
+
+def columns(board: Scoreboard, store: Store, level: float = 0.05) -> tuple[Column, ...]:
+    """What the store holds of a scoreboard, a column for each gamma."""
+    return tuple(
+        Column(gamma, tuple(_rows(board, store, gamma, level)), tuple(_nats(board, store, gamma)))
+        for gamma in board.gammas
+    )
+
+
+def _nats(board: Scoreboard, store: Store, gamma: float) -> Iterator[Nats]:
+    for seed in board.seeds:
+        known = board.nats(gamma, seed).load(store)
+        if known is not None:
+            yield known
+
+
+def _rows(board: Scoreboard, store: Store, gamma: float, level: float) -> Iterator[Row]:
+    run: Mapping[int, list[TrialOutcomes]] = {n: [] for n in sorted(board.sizes)}
+    for n, seed in product(board.sizes, board.seeds):
+        outcomes = board.study(gamma, n, seed).load(store)
+        if outcomes is not None:
+            run[n].append(outcomes)
+    for index, test in enumerate(board.tests):
+        powers = (
+            Power(
+                n,
+                tuple(int((one.pvalues[index] <= level).sum()) for one in outcomes),
+                tuple(one.pvalues.shape[1] for one in outcomes),
+            )
+            for n, outcomes in run.items()
+            if outcomes
+        )
+        yield Row(test, tuple(powers))
+
+
+def boards() -> tuple[Scoreboard, ...]:
+    """The scoreboards of every task and estimator."""
+    return tuple(
+        Scoreboard(benchmark=Trained(task=task, estimator=estimator))
+        for task, estimator in product(get_args(TaskName), get_args(EstimatorName))
+    )
+
+
+def shipped() -> tuple[Scoreboard, ...]:
+    """The parts of them whose results ship."""
+    return tuple(
+        Scoreboard(
+            benchmark=Trained(task=task, estimator=estimator),
+            gammas=part.gammas,
+            sizes=part.sizes,
+            seeds=part.seeds,
+        )
+        for (task, estimator), part in _BOARDS.items()
+    )
+
+
+def shipped_estimators() -> tuple[Training, ...]:
+    """Trainings of the estimators that ship: every one on a shipped scoreboard is among them."""
+    behind = (
+        trained_scores.network_at(Trained(task=task, estimator=estimator), gamma)
+        for (task, estimator), gammas in _NETWORKS.items()
+        for gamma in gammas
+    )
+    boards_of = (training for board in shipped() for training in board.trainings)
+    return tuple(dict.fromkeys((*behind, *boards_of)))
+
+
+def shipped_studies() -> tuple[ScoreboardStudy | NatsStudy, ...]:
+    """The true error of every estimator that ships, and the scoreboards."""
+    nats = (NatsStudy(training=training) for training in shipped_estimators())
+    on_boards = (study for board in shipped() for study in board.studies)
+    return tuple(dict.fromkeys((*nats, *on_boards)))

@@ -1,0 +1,236 @@
+"""Pictures of the scoreboard: where each test first finds the error, and its power over N."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from validation_core.drawing import live, style
+from validation_core.drawing.marks import (
+    Axis,
+    Heat,
+    Mark,
+    Note,
+    Panel,
+    Shades,
+    Slider,
+    VLine,
+    along,
+    over,
+)
+from validation_core.drawing.power_curves import (
+    Rates,
+    level_line,
+    method_look,
+    point_key,
+    rate_bars,
+    rejection_axis,
+)
+from validation_core.estimators import ESTIMATORS
+from validation_core.explorers.training.scoreboard import FOUND, Column, Power, Row, Scoreboard
+from validation_core.methods.base import Method
+from validation_core.panels.gamma_scale import GammaScale
+from validation_core.panels.power import IF_CORRECT
+from validation_core.statistics.areas import Estimate
+from validation_core.text import interval_text, list_text
+from validation_core.types import MethodStyle
+
+_SHADE = 0.85  # of the full colour, where a test finds the error with the fewest simulations
+_NAMES = {
+    "Relabelling": "Verdict",
+    "DC our features": "DC",
+    "CoLT fourier": "CoLT",
+    "TARP x": "TARP by x",
+    "Uniform(10)": "Uniform",
+}
+"""Tests beside an axis, by their labels."""
+_LEVEL = 0.05
+
+
+def payload(board: Scoreboard, shown: Sequence[Column]) -> live.Payload:
+    """Both pictures under a slider of simulations, or epochs.
+
+    Args:
+        board: what was run.
+        shown: its columns, of which at least one has trials.
+    """
+    scale = GammaScale.of(board.benchmark)
+    gammas = [column.gamma for column in shown]
+    names = [f"{gamma:,.0f}" for gamma in gammas]
+    start = max(shown, key=lambda column: (column.most, -column.gamma)).gamma
+    slider = Slider("gamma", gammas, label=scale.slider, names=names, start=start)
+    return live.payload(
+        sliders=[slider],
+        panels=[table(board, shown), along("gamma", [_powers(board, column) for column in shown])],
+        headline=along("gamma", [sentence(board, column) for column in shown]),
+    )
+
+
+def table(board: Scoreboard, shown: Sequence[Column]) -> Panel:
+    """The smallest N at which each test finds the error, by training; true nats on top."""
+    rows = [_name(test) for test in board.tests]
+    high, wide = len(rows), len(shown)
+    sizes, scale = sorted(board.sizes), GammaScale.of(board.benchmark)
+    shades = np.full((high, wide), np.nan)
+    marks: list[Mark] = []
+    for j, column in enumerate(shown):
+        forward = column.forward
+        marks.append(
+            Note(j, high, "" if forward is None else f"{forward.value:.2g}", anchor="middle")
+        )
+        for i, row in enumerate(column.rows):
+            y = high - 1 - i
+            marks.append(Note(j, y, _cell(row), anchor="middle"))
+            if row.first is not None:
+                rank = sizes.index(row.first.n)
+                shades[y, j] = _SHADE * (1 - rank / len(sizes))
+            elif row.powers:
+                shades[y, j] = 0.0
+    heat = Heat(
+        np.arange(wide + 1) - 0.5,
+        np.arange(high + 1) - 0.5,
+        Shades(shades, limit=1.0, high=style.P),
+    )
+    places = np.arange(wide, dtype=float)
+    counted = "simulations that q learnt from" if scale.axis == "simulations" else scale.axis
+    return Panel(
+        [heat, VLine(over(places, "gamma"), width=1), *marks],
+        title="Fresh simulations that each test needs",
+        x=Axis(
+            (-0.5, wide - 0.5),
+            counted,
+            ticks=range(wide),
+            names=[_short(column.gamma) for column in shown],
+        ),
+        y=Axis((-0.5, high + 0.5), ticks=range(high + 1), names=[*rows[::-1], "KL(p‖q), nats"]),
+        height=30 * (high + 2) + 40,
+        click="gamma",
+        at=np.stack([places, np.full(wide, high / 2)], axis=1),
+        caption=f"The smallest N at which a test rejects q in {FOUND:.0%} of tables or more; – at "
+        "none that was run. Verdict: without learned scores. Top row: the true error. "
+        "If q were correct, every test would reject in at most 5% of tables at any N.",
+    )
+
+
+def _short(count: float) -> str:
+    """A count that fits under a column on a phone."""
+    return f"{count / 1000:g}k" if count >= 10_000 else f"{count:,.0f}"
+
+
+def _cell(row: Row) -> str:
+    if row.first is not None:
+        return f"{row.first.n:,}"
+    return "–" if row.powers else ""
+
+
+def _powers(board: Scoreboard, column: Column) -> Panel:
+    """Power of every test over N."""
+    looks, sizes, room = _looks(board.tests), sorted(board.sizes), 0.05
+    marks: list[Mark] = [level_line(_LEVEL)]
+    for row, look in zip(column.rows, looks, strict=True):
+        marks += rate_bars(np.log10(sizes), _rates(row, sizes), look)
+    return Panel(
+        marks,
+        title="Power by simulations in a test",
+        x=Axis(
+            (np.log10(sizes[0]) - room, np.log10(sizes[-1]) + room),
+            "fresh simulations in a test, N",
+            ticks=np.log10(sizes),
+            names=[f"{n:,}" for n in sizes],
+        ),
+        y=rejection_axis(),
+        height=30 * (len(column.rows) + 2) + 40,
+        legend=[
+            point_key(_name(row.test), look) for row, look in zip(column.rows, looks, strict=True)
+        ],
+        caption=f"Bars are 95% intervals. The dashed line is the level of 5%: {IF_CORRECT}",
+    )
+
+
+def _rates(row: Row, sizes: Sequence[int]) -> Rates:
+    """Rates (N,) with their intervals; NaN where no trial has run."""
+    run = {power.n: power.interval for power in row.powers}
+    parts = [run.get(n, (np.nan,) * 3) for n in sizes]
+    return Rates(*(np.array(part, float) for part in zip(*parts, strict=True)))
+
+
+def _looks(tests: Sequence[Method]) -> list[MethodStyle]:
+    """Styles by test; a second one of a method is dashed."""
+    seen: Counter[str] = Counter()
+    looks = []
+    for test in tests:
+        look = method_look(test.name)
+        looks.append(look._replace(dash="4 3", symbol="ring") if seen[test.name] else look)
+        seen[test.name] += 1
+    return looks
+
+
+def _name(test: Method) -> str:
+    return _NAMES.get(test.label, test.label)
+
+
+def sentence(board: Scoreboard, column: Column) -> str:
+    """Which test finds the error first, beside the true error, in one sentence."""
+    at = board.benchmark.place(column.gamma)
+    error = "" if column.forward is None else f", {nats_text(column.forward)} nats from the truth"
+    if not column.most:
+        return f"At {at} q is{error.removeprefix(',') or ' trained'}; no test has been run on it."
+    first = column.first
+    if not first:
+        return (
+            f"At {at}{error}, q is found by no test with up to {column.most:,} fresh simulations."
+        )
+    names = list_text([f"{_name(row.test)} ({_power_text(row)})" for row in first[:3]])
+    n = _at(first[0]).n
+    more = f", and {len(first) - 3} more" if len(first) > 3 else ""
+    return f"At {at}{error}, q is first found with {n:,} fresh simulations: by {names}{more}."
+
+
+def _power_text(row: Row) -> str:
+    return interval_text(_at(row).interval, ".0%")
+
+
+def _at(row: Row) -> Power:
+    assert row.first is not None
+    return row.first
+
+
+def nats_text(nats: Estimate) -> str:
+    """An estimate of nats with its 95% interval."""
+    return interval_text((nats.value, *nats.interval()), ".2f")
+
+
+class Finding(NamedTuple):
+    """A row of the table of results: one training, its true error, and the first test."""
+
+    task: str
+    estimator: str
+    trained: str
+    """Simulations, or epochs."""
+    nats: str
+    """KL(p || q) with its 95% interval."""
+    n: str
+    """The smallest N at which a test finds the error."""
+    tests: str
+    """The tests that do so there, each with its power."""
+
+
+def findings(board: Scoreboard, shown: Sequence[Column]) -> list[Finding]:
+    """Which test finds the error first, for each training, in words."""
+    benchmark = board.benchmark
+    kind = ESTIMATORS[benchmark.estimator]
+    return [
+        Finding(
+            benchmark.simulator.title,
+            kind.title,
+            f"{column.gamma:,.0f}",
+            "" if column.forward is None else nats_text(column.forward),
+            f"{_at(column.first[0]).n:,}" if column.first else f"> {column.most:,}",
+            ", ".join(f"{_name(row.test)} {_at(row).rate:.0%}" for row in column.first) or "none",
+        )
+        for column in shown
+        if column.most
+    ]
