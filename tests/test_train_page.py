@@ -111,6 +111,6 @@ def test_what_a_link_asks_and_no_estimator_has_is_said():
 def test_a_first_visit_shows_a_film_without_a_button():
     page = opened({})
     assert not page.exception
-    assert len(page.get("bidi_component")) == 1
+    assert len(page.get("bidi_component")) == 2  # the film and the scoreboard
     assert not services().engine.jobs()
     assert all(study.done(services().store) for study in examples().values())

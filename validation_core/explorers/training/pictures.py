@@ -150,8 +150,9 @@ def _change(film: Film, frame: int) -> str:
     low, high = apart.interval()
     lowest = f"epoch {best:,}, where the held-out loss is lowest"
     if low > 0:
-        verb = "it still learns" if frame < film.best else "q overfits"
-        return f"That is {_said(apart)} farther than at {lowest}: {verb}."
+        verb = ": it still learns" if frame < film.best else ": q overfits"
+        begun = film.epochs[frame] > 0
+        return f"That is {_said(apart)} farther than at {lowest}{verb * bool(begun)}."
     if high < 0:
         nearer = interval_text((-apart.value, -high, -low))
         return f"That is {nearer} nearer than at {lowest}."
