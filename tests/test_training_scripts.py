@@ -16,7 +16,7 @@ NSF = NeuralSplineFlow(**SMALL)
 
 
 def run(script, names=None):
-    exec(compile(script, "script.py", "exec"), names if names is not None else {})  # noqa: S102
+    exec(compile(script, "script.py", "exec"), names if names is not None else {})
 
 
 @pytest.mark.parametrize("name", SIMULATORS)
@@ -32,6 +32,7 @@ def test_the_simulator_of_a_script_is_the_dashboards(name):
     np.testing.assert_allclose(x, pairs.x, rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore")  # of the libraries, which say that two epochs are few
 @pytest.mark.parametrize(
     ("library", "simulator", "estimator"),
     [
