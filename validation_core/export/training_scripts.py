@@ -172,7 +172,7 @@ _IMPORTS = {
     "sbi": "import torch\nfrom sbi.inference import NPE\nfrom sbi.neural_nets import posterior_nn",
     "bayesflow": (
         'import os\n\nos.environ.setdefault("KERAS_BACKEND", "torch")\nimport bayesflow as bf\n'
-        "import keras"
+        'import keras  # BayesFlow 2.0.7 fails with 3.15: pip install "keras<3.13"'
     ),
 }
 
