@@ -1,5 +1,6 @@
 """Train an estimator on a task whose posterior is known, watch it learn, and diagnose it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import streamlit as st
@@ -51,7 +52,8 @@ def _learning(study: FilmStudy) -> None:
         )
 
     def draw(state: JobState) -> None:
-        if film := state.live.get("film"):
+        film = state.live.get("film")
+        if isinstance(film, Mapping):
             live.chart(
                 pictures.learning_payload(decoded(film), study.simulator), key="film-so-far"
             )

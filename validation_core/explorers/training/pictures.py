@@ -21,7 +21,6 @@ from validation_core.drawing.marks import (
     Shades,
     Slider,
     VLine,
-    Words,
     over,
     sentence,
 )
@@ -72,7 +71,7 @@ def learning_payload(film: Film, simulator: Simulator) -> live.Payload:
 
 
 def _payload(
-    film: Film, shown: Film, simulator: Simulator, epochs: Slider, said: Words
+    film: Film, shown: Film, simulator: Simulator, epochs: Slider, said: str | Over
 ) -> live.Payload:
     """The pictures of the frames that are shown; nats of all frames of the film."""
     at = _nats(shown)
@@ -382,7 +381,7 @@ def _map(film: Film) -> Panel:
     limit = max(1.0, float(np.nanquantile(np.abs(values), 0.9)))
     return Panel(
         [
-            Heat(*edges, Shades(over(values, "epoch"), limit=limit, label="KL, nats")),
+            Heat(edges[0], edges[1], Shades(over(values, "epoch"), limit=limit, label="KL, nats")),
             Points(*places.T, color="", size=8, symbol="ring"),
             Points(*(over(places[:, i : i + 1], "x") for i in (0, 1)), color="", size=11),
         ],
@@ -399,8 +398,8 @@ def _map(film: Film) -> Panel:
 
 def _by_cell(x: Array, ratios: Array, edges: Sequence[Array]) -> Array:
     """Mean of log p - log q in each cell (rows from below); NaN where there are few pairs."""
-    count = np.histogram2d(*x.T, bins=edges)[0]
-    total = np.histogram2d(*x.T, bins=edges, weights=ratios)[0]
+    count = np.histogram2d(x[:, 0], x[:, 1], list(edges))[0]
+    total = np.histogram2d(x[:, 0], x[:, 1], list(edges), weights=ratios)[0]
     return np.where(count >= _FEW, total / np.maximum(count, 1), np.nan).T
 
 
