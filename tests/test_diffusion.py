@@ -334,5 +334,5 @@ def test_recipe():
     assert (paper.pairs, paper.epochs, paper.lr) == (32_768, 50_000, 1e-4)
     assert keys.read(keys.canonical_text(paper)) == paper
     assert keys.key(paper) != keys.key(PRESETS["interactive"])
-    with pytest.raises(ValueError, match="hidden lies between 8 and 1024; got 4"):
+    with pytest.raises(ValueError, match="hidden lies between 8 and 1,024; got 4"):
         Diffusion(hidden=4)
