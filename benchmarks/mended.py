@@ -31,7 +31,7 @@ def rows(lab: Lab) -> Iterator[Row]:
     torch.set_num_threads(1)
     store, kept = Store(lab.kept or lab.folder), 0
     for task, estimator, (seed, gamma) in product(TASKS, ESTIMATORS, enumerate(SIMULATIONS)):
-        benchmark = Trained(task=task, estimator=estimator, seed=seed)  # type: ignore[arg-type]
+        benchmark = Trained(task=task, estimator=estimator, training_seed=seed)  # type: ignore[arg-type]
         study = MendedNatsStudy(training=network_at(benchmark, gamma))
         if not study.done(store):
             study.run(store, lambda fraction, live: None)

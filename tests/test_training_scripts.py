@@ -8,7 +8,7 @@ import pytest
 import validation_core as npt
 from tests.conftest import ROOT
 from validation_core.estimators import FlowMatching, MaskedAutoregressiveFlow, NeuralSplineFlow
-from validation_core.export.training_scripts import training_script
+from validation_core.explorers.training.scripts import training_script
 from validation_core.simulators import SIMULATORS, GaussianLinear, TwoMoons
 
 SMALL = {"simulations": 120, "epochs": 2, "hidden": 8, "transforms": 2, "batch": 32}

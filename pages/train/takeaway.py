@@ -8,7 +8,7 @@ from pages.ui.jobs import undisturbed
 from pages.ui.services import services, stored
 from validation_core.explorers.training.film import FilmStudy
 from validation_core.explorers.training.fresh_table import FreshTableStudy
-from validation_core.export.training_scripts import LIBRARIES, WRITTEN_FOR, training_script
+from validation_core.explorers.training.scripts import LIBRARIES, WRITTEN_FOR, training_script
 
 _NAMES = {"zuko": "zuko", "sbi": "sbi", "bayesflow": "BayesFlow"}
 

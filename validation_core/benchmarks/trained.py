@@ -119,7 +119,7 @@ class Trained(Pairs):
             "help": "That q learns from, where gamma counts epochs.",
         },
     )
-    seed: int = field(
+    training_seed: int = field(
         default=0, metadata={"label": "Seed", "min": 0, "max": 9999, "help": "Of the training."}
     )
 

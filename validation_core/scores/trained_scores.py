@@ -113,7 +113,7 @@ class _Sampler(Protocol):
 class _SamplerByGamma(Protocol):
     """A benchmark that draws from another trained network at each gamma."""
 
-    seed: int
+    training_seed: int
     """Of the trainings."""
 
     @property
@@ -189,7 +189,7 @@ def network_at(benchmark: Benchmark, gamma: float) -> Training:
     """The training of the network of one gamma."""
     by_gamma = cast("_SamplerByGamma", benchmark)
     source = Simulated(benchmark=by_gamma.truth, gamma=0.0)
-    return Training(source=source, recipe=by_gamma.recipe(gamma), seed=by_gamma.seed)
+    return Training(source=source, recipe=by_gamma.recipe(gamma), seed=by_gamma.training_seed)
 
 
 def load(store: Store, training: Training) -> Any:

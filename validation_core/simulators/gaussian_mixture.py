@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
+from validation_core import keys
 from validation_core.simulators.base import Simulator
 from validation_core.simulators.sources import LUECKMANN
 from validation_core.simulators.truncated_normal import draw_between, log_interval_mass
@@ -29,8 +30,13 @@ class GaussianMixture(Simulator):
     title: ClassVar[str] = "Gaussian mixture"
     paper: ClassVar[Paper] = LUECKMANN
 
-    dimensions: int = 2
-    """D, which M equals."""
+    dimensions: int = field(
+        default=2,
+        metadata={"label": "Dimensions", "min": 1, "max": 20, "help": "Of theta and of x."},
+    )
+
+    def __post_init__(self) -> None:
+        keys.check_options(self)
 
     @property
     def summary(self) -> str:

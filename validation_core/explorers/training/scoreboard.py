@@ -101,7 +101,7 @@ class ScoreboardStudy(Study[TrialOutcomes], spec="scoreboard"):
 
     @property
     def label(self) -> str:
-        at = f"{self.benchmark.place(self.gamma)}, seed {self.benchmark.seed}"
+        at = f"{self.benchmark.place(self.gamma)}, seed {self.benchmark.training_seed}"
         return f"Tests of {self.benchmark.label} at {at}, N = {self.n:,}"
 
     @property
@@ -145,7 +145,7 @@ class Scoreboard:
     """Tests of one task's estimators of one kind, over simulations or epochs, N and seeds."""
 
     benchmark: Trained
-    """Its seed is each of `seeds` in turn."""
+    """Its `training_seed` is each of `seeds` in turn."""
     gammas: tuple[float, ...] = SIMULATIONS
     sizes: tuple[int, ...] = SIZES
     seeds: tuple[int, ...] = SEEDS
@@ -155,7 +155,7 @@ class Scoreboard:
     def study(self, gamma: float, n: int, seed: int) -> ScoreboardStudy:
         """The trials at one N on one estimator."""
         return ScoreboardStudy(
-            benchmark=replace(self.benchmark, seed=seed),
+            benchmark=replace(self.benchmark, training_seed=seed),
             gamma=gamma,
             n=n,
             tests=self.tests,
@@ -164,7 +164,7 @@ class Scoreboard:
 
     def nats(self, gamma: float, seed: int) -> NatsStudy:
         """The true error of one estimator."""
-        benchmark = replace(self.benchmark, seed=seed)
+        benchmark = replace(self.benchmark, training_seed=seed)
         return NatsStudy(training=trained_scores.network_at(benchmark, gamma))
 
     @property
