@@ -28,5 +28,15 @@ __all__ = [
 ]
 
 BENCHMARKS: dict[str, type[Benchmark]] = keys.by_name(
-    Gaussian, Tree, Spiral, Boundary, BayesModel, SphereFlow, Images, Digits, Lensing, Trained
+    # In the order of menus.
+    Gaussian,
+    Tree,
+    Spiral,
+    Boundary,
+    BayesModel,
+    SphereFlow,
+    Images,
+    Digits,
+    Lensing,
+    Trained,
 )
