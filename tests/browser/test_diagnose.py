@@ -51,7 +51,9 @@ def _answered(page):
 
 def _open(page, title):
     """A row, once its answer is there."""
-    line = _own(page).locator("summary").filter(has_text=title)
+    line = (
+        _own(page).locator("summary").filter(has_text=title).last
+    )  # of two while it is drawn anew
     shown(line.filter(has_not_text="Being worked out"))
     for _ in range(3):  # while answers still arrive a press may meet a row that is drawn anew
         settled(page)
