@@ -37,7 +37,7 @@ def _learning(study: FilmStudy) -> None:
     """A button with its price, or the film so far."""
     state = jobs.only("train", [study], study.label) if study.still else jobs.latest([study])
     if state is None:
-        price = rough_duration_text(study.recipe.cost())
+        price = rough_duration_text(study.seconds)
         st.button(
             f"Train, at most {price}",
             key="train",

@@ -53,6 +53,7 @@ TRUTHS = 200
 _DRAWS = 200  # of q shown at a place in a frame
 _EXACT = 400  # of p
 _RANKED = 60  # draws of q that a truth is ranked among
+_FRAME_SECONDS = 0.35
 
 
 class Film(NamedTuple):
@@ -127,6 +128,12 @@ class FilmStudy(Study[Film], spec="training_film"):
     @property
     def trainings(self) -> tuple[Training, ...]:
         return (self.training,) if self.still else ()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds, about, on one core: to the last epoch, with its frames."""
+        frames = 1 if self.still else len(_fibonacci(self.recipe.epochs)) + 2
+        return self.recipe.cost() + _FRAME_SECONDS * frames
 
     @property
     def makes(self) -> frozenset[str]:
