@@ -39,7 +39,7 @@ def _learning(study: FilmStudy) -> None:
     if state is None:
         price = rough_duration_text(study.seconds)
         st.button(
-            f"Train, at most {price}",
+            f"Train, {price}",
             key="train",
             type="primary",
             icon=":material/model_training:",
