@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from validation_core import keys
-from validation_core.simulators.base import Simulator
+from validation_core.simulators.any_dimension import AnyDimension
 from validation_core.simulators.sources import LUECKMANN
 from validation_core.types import Array, Paper
 
@@ -17,28 +16,16 @@ _VARIANCE = 0.1  # of the prior, and of x about theta
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianLinear(Simulator):
+class GaussianLinear(AnyDimension):
     """theta ~ N(0, 0.1 I), x ~ N(theta, 0.1 I); theta | x ~ N(x / 2, 0.05 I)."""
 
     name: ClassVar[str] = "gaussian_linear"
     title: ClassVar[str] = "Linear Gaussian"
     paper: ClassVar[Paper] = LUECKMANN
 
-    dimensions: int = field(
-        default=10,
-        metadata={"label": "Dimensions", "min": 1, "max": 20, "help": "Of theta and of x."},
-    )
-
-    def __post_init__(self) -> None:
-        keys.check_options(self)
-
     @property
     def summary(self) -> str:
         return f"a mean of {self.dimensions} dimensions, seen once under normal noise"
-
-    @property
-    def dims(self) -> tuple[int, int]:
-        return self.dimensions, self.dimensions
 
     def prior(self, n: int, rng: np.random.Generator) -> Array:
         return math.sqrt(_VARIANCE) * rng.standard_normal((n, self.dimensions))

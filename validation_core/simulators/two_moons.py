@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from validation_core.pieces import find_equal_runs, slices
-from validation_core.simulators.base import Simulator
+from validation_core.simulators.box_prior import BoxPrior
 from validation_core.simulators.sources import LUECKMANN
 from validation_core.types import Array, Paper
 
@@ -30,12 +30,13 @@ _ROWS = 512  # whose masses are summed at a time
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwoMoons(Simulator):
+class TwoMoons(BoxPrior):
     """theta ~ U[-1, 1]^2; the posterior is two crescents, mirrored at theta1 = -theta2."""
 
     name: ClassVar[str] = "two_moons"
     title: ClassVar[str] = "Two moons"
     paper: ClassVar[Paper] = LUECKMANN
+    edge: ClassVar[float] = 1.0
 
     @property
     def summary(self) -> str:
@@ -45,19 +46,9 @@ class TwoMoons(Simulator):
     def dims(self) -> tuple[int, int]:
         return 2, 2
 
-    @property
-    def support(self) -> tuple[Array, Array]:
-        return np.full(2, -1.0), np.full(2, 1.0)
-
-    def prior(self, n: int, rng: np.random.Generator) -> Array:
-        return rng.uniform(-1, 1, (n, 2))
-
     def simulate(self, theta: Array, rng: np.random.Generator) -> Array:
         total, difference = theta[:, 0] + theta[:, 1], theta[:, 1] - theta[:, 0]
         return _crescent(len(theta), rng) + np.stack([-np.abs(total), difference], axis=1) / _ROOT
-
-    def log_prior(self, theta: Array) -> Array:
-        return np.where(self.inside(theta), -2 * math.log(2), -np.inf)
 
     def posterior(self, x: Array, rng: np.random.Generator) -> Array:
         """Draw P until theta exists and lies in the box.

@@ -221,7 +221,7 @@ class _Camera:
             q.astype(np.float16),
             ratios.astype(np.float32),
             _coverage(fresh.theta[:TRUTHS], ranked, stream(seed, "film", "ties")),
-            _outside(self.study.simulator, ranked),
+            float(1 - self.study.simulator.inside(ranked.reshape(-1, ranked.shape[-1])).mean()),
             largest_balls(self._p, q),
         )
 
@@ -274,13 +274,6 @@ def _coverage(theta: Array, draws: Array, rng: np.random.Generator) -> Array:
     below = (draws < theta[:, None]).sum(1)
     u = (below + rng.random(theta.shape)) / (k + 1)
     return (np.abs(2 * u - 1)[..., None] <= LEVELS).mean(0).astype(np.float32)
-
-
-def _outside(simulator: Simulator, draws: Array) -> float:
-    if simulator.support is None:
-        return 0.0
-    low, high = simulator.support
-    return float(1 - ((draws >= low) & (draws <= high)).all(-1).mean())
 
 
 def encoded(film: Film) -> Mapping[str, Any]:
