@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from validation_core.learn import perceptron, training
 from validation_core.learn.adam import Adam
 from validation_core.learn.perceptron import Parameters
 from validation_core.learn.training import Report
+from validation_core.rng import stream
 from validation_core.types import Array
 
 CLIP = 5.0
@@ -22,6 +23,7 @@ CLIP = 5.0
 AVERAGED = 5
 """Epochs over which parameters are averaged, with weights that fall off exponentially: at a
 constant rate the last step's are as noisy as the rate is high."""
+_T = TypeVar("_T")
 Examples = tuple[NDArray[np.float32], ...]
 """What a network learns from, row by row, each (n, columns)."""
 
@@ -109,6 +111,41 @@ def fit(
         if kept.over:
             break
     return kept.fits()
+
+
+def learn(
+    course: Course,
+    recipe: Estimator,
+    pairs: int,
+    seeds: Sequence[int],
+    trained: Callable[[Parameters, int, Mapping[str, Array], float], _T],
+    *,
+    report: Report | None = None,
+    watch: Callable[[int, _T], None] | None = None,
+) -> list[_T]:
+    """Train each network, and make an estimator of it.
+
+    Args:
+        course: the networks.
+        recipe: their options.
+        pairs: number of pairs of each.
+        seeds: of each; they order its rows.
+        trained: the estimator of parameters, the network's number, its history, and its seconds.
+        report: called at every epoch.
+        watch: called with the epoch and the first estimator as it stands, from 0 on.
+    """
+    fits, seconds = training.timed(
+        lambda: fit(
+            course,
+            recipe,
+            pairs,
+            [stream(seed, "order") for seed in seeds],
+            report=report,
+            watch=watch and (lambda epoch, now: watch(epoch, trained(now, 0, {}, 0.0))),
+        )
+    )
+    own = seconds / len(fits)
+    return [trained(one.parameters, s, one.history, own) for s, one in enumerate(fits)]
 
 
 def _examples(

@@ -13,9 +13,9 @@ from torch import Tensor
 from torch.func import functional_call, vmap
 
 from validation_core.estimators.base import Scales, Watch
-from validation_core.estimators.fitting import Course, Examples, fit
+from validation_core.estimators.fitting import Course, Examples, learn
 from validation_core.estimators.flows import FlowEstimator, TrainedFlows
-from validation_core.learn import perceptron, training
+from validation_core.learn import perceptron
 from validation_core.learn.perceptron import Parameters
 from validation_core.learn.training import Report
 from validation_core.rng import stream
@@ -64,18 +64,7 @@ def learn_flows(
     ) -> TrainedFlows:
         return TrainedFlows(network, scales[s], history, recipe, seconds, device)
 
-    fits, seconds = training.timed(
-        lambda: fit(
-            course,
-            recipe,
-            len(pairs[0][0]),
-            [stream(seed, "order") for seed in seeds],
-            report=report,
-            watch=watch and (lambda epoch, now: watch(epoch, trained(now, 0, {}, 0.0))),
-        )
-    )
-    own = seconds / len(fits)
-    return [trained(one.parameters, s, one.history, own) for s, one in enumerate(fits)]
+    return learn(course, recipe, len(pairs[0][0]), seeds, trained, report=report, watch=watch)
 
 
 def _course(

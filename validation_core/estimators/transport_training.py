@@ -19,9 +19,9 @@ from validation_core.estimators.diffusion.network import (
     embed_x,
     forward_pass,
 )
-from validation_core.estimators.fitting import Course, Examples, fit
+from validation_core.estimators.fitting import Course, Examples, learn
 from validation_core.estimators.transport import TrainedTransport, TransportEstimator
-from validation_core.learn import perceptron, training
+from validation_core.learn import perceptron
 from validation_core.learn.perceptron import Parameters, Tensors
 from validation_core.learn.training import Report
 from validation_core.rng import stream
@@ -66,26 +66,16 @@ def learn_transports(
     ) -> TrainedTransport:
         return TrainedTransport(network, scales[s], history, recipe, seconds, device)
 
-    fits, seconds = training.timed(
-        lambda: fit(
-            Course(
-                parameters,
-                examples,
-                lambda *rows: loss(parameters, *rows),
-                loss,
-                [0.0] * len(seeds),
-                repeats=_LOOKS,
-                device=device,
-            ),
-            recipe,
-            len(pairs[0][0]),
-            [stream(seed, "order") for seed in seeds],
-            report=report,
-            watch=watch and (lambda epoch, now: watch(epoch, trained(now, 0, {}, 0.0))),
-        )
+    course = Course(
+        parameters,
+        examples,
+        lambda *rows: loss(parameters, *rows),
+        loss,
+        [0.0] * len(seeds),
+        repeats=_LOOKS,
+        device=device,
     )
-    own = seconds / len(fits)
-    return [trained(one.parameters, s, one.history, own) for s, one in enumerate(fits)]
+    return learn(course, recipe, len(pairs[0][0]), seeds, trained, report=report, watch=watch)
 
 
 def _error(parameters: Tensors, state: Tensor, code: Tensor, target: Tensor, x: Tensor) -> Tensor:
