@@ -12,6 +12,7 @@ from validation_core import BENCHMARKS, METHODS, BayesModel, Gaussian, keys
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.methods.base import Method
 from validation_core.panels import power
+from validation_core.panels.gamma_scale import GammaScale
 from validation_core.scores import trained_scores
 from validation_core.scores.classifier import PRESETS
 from validation_core.sweep import presets
@@ -243,9 +244,8 @@ def _gamma(on: Benchmark) -> float:
     grid = on.gammas
     if len(grid) == 1:
         return grid[0]
-    words = on.axis.capitalize() if on.counts_iterations else "Strength, gamma"
     return forms.choice(
-        words,
+        GammaScale.of(on).slider,
         grid,
         f"gamma-{_name(on)}",
         first=grid[len(grid) // 2],

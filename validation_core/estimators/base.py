@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from validation_core import sampling
 from validation_core.keys import check_options
 from validation_core.learn.scaling import moments
+from validation_core.learn.stored_network import GIVEN, StoredNetwork
 from validation_core.scores import Recipe
 from validation_core.types import Array, Benchmark, Joint
 
@@ -263,3 +265,20 @@ class Scales:
     def log_volume(self) -> float:
         """Log of theta's volume over the standardised one's."""
         return float(np.log(self.theta_scale).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class StoredEstimator(StoredNetwork):
+    """What is kept of a trained estimator: its weights, the scales of its data, its course."""
+
+    network: Mapping[str, NDArray[Any]]
+    scales: Scales
+    history: Mapping[str, Array]
+    recipe: Estimator = field(metadata=GIVEN)
+    seconds: float = 0.0
+    device: str = "cpu"
+
+    @property
+    def summary(self) -> Mapping[str, float]:
+        """Lowest held-out loss, for lists of networks."""
+        return {"held_out": float(np.min(self.history["held_out"]))}

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from validation_core.estimators.base import Estimator, Scales, Watch
-from validation_core.learn.stored_network import GIVEN, StoredNetwork
+from validation_core.estimators.base import Estimator, StoredEstimator, Watch
+from validation_core.learn.stored_network import GIVEN
 from validation_core.types import Array, Joint
 
 if TYPE_CHECKING:
@@ -106,21 +105,14 @@ class NeuralSplineFlow(FlowEstimator):
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedFlows(StoredNetwork):
-    """Trained flows between standardised theta and a standard normal."""
+class TrainedFlows(StoredEstimator):
+    """Trained flows between standardised theta and a standard normal.
 
-    network: Mapping[str, NDArray[Any]]
-    """zuko's weights by name, with a leading axis where flows are several; `build` gives masks."""
-    scales: Scales
-    history: Mapping[str, Array]
+    Its network is zuko's weights by name, with a leading axis where flows are several; `build`
+    gives the masks.
+    """
+
     recipe: FlowEstimator = field(metadata=GIVEN)
-    seconds: float = 0.0
-    device: str = "cpu"
-
-    @property
-    def summary(self) -> Mapping[str, float]:
-        """Lowest held-out loss, nats a pair."""
-        return {"held_out": float(np.min(self.history["held_out"]))}
 
     def draws(self, x: Array, k: int, rng: np.random.Generator) -> Array:
         """Draw theta k times at each row of x (n, M): (n, k, D)."""

@@ -8,15 +8,14 @@ divergence, gives theta's density (Chen, Rubanova, Bettencourt, Duvenaud 2018).
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from validation_core.estimators.base import Estimator, Scales, Watch
-from validation_core.learn.stored_network import GIVEN, StoredNetwork
+from validation_core.estimators.base import Estimator, StoredEstimator, Watch
+from validation_core.learn.stored_network import GIVEN
 from validation_core.types import Array, Joint
 
 if TYPE_CHECKING:
@@ -101,20 +100,10 @@ class TransportEstimator(Estimator):
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedTransport(StoredNetwork):
+class TrainedTransport(StoredEstimator):
     """A trained velocity, and the scales of its data."""
 
-    network: Mapping[str, NDArray[np.float32]]
-    scales: Scales
-    history: Mapping[str, Array]
     recipe: TransportEstimator = field(metadata=GIVEN)
-    seconds: float = 0.0
-    device: str = "cpu"
-
-    @property
-    def summary(self) -> Mapping[str, float]:
-        """Lowest held-out squared error of the velocity."""
-        return {"held_out": float(np.min(self.history["held_out"]))}
 
     def draws(self, x: Array, k: int, rng: np.random.Generator) -> Array:
         """Draw theta k times at each row of x (n, M): (n, k, D)."""
