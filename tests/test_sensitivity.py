@@ -29,6 +29,7 @@ from validation_core.diagnosis.questions.sensitivity.smallest_size import (
     power_crossing,
     smallest_detectable_size,
 )
+from validation_core.diagnosis.questions.sensitivity.words import basis_text
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
@@ -160,16 +161,21 @@ def test_networks_find_what_ranks_cannot(store, monkeypatch):
     assert one.rows_by == "scaling law"
 
 
-def test_a_localizer_is_trained_where_the_others_leave_it_open(store):
-    found = run(made(), store, (SBC(), CoLT()), ("bias",))
-    (one,) = found.injections
-    powers = {test.name: test.power for test in one.tests}
-    (place,) = [i for i, power in enumerate(powers["colt"]) if power is not None]
-    strength = one.strengths[place]
-    assert strength in INJECTIONS["bias"].strengths
-    higher = [s for s in INJECTIONS["bias"].strengths if s > strength]
-    assert all(one.verdict[one.strengths.index(s)].rate >= 0.8 for s in higher)
+def test_a_localizer_is_trained_only_where_no_other_test_finds_the_strongest_defect(store):
+    """No coordinate's rank shows a wrong correlation; every rank shows a bias of one sd."""
+    hard, easy = "wrong_correlation", "bias"
+    found = run(made(400, 30), store, (SBC(), CoLT()), (hard, easy))
+    one, other = found.injections
+    strongest = INJECTIONS[hard].strengths[-1]
+    (colt,) = [test.power for test in one.tests if test.name == "colt"]
+    assert [s for s, power in zip(one.strengths, colt, strict=True) if power] == [strongest]
     assert one.localizer
+    assert not other.localizer
+    assert "no other test found: a q wrongly correlated." in basis_text(found)
+    only = run(made(400, 30), store, (SBC(), CoLT()), (easy,))
+    assert "no other test found; there was none." in basis_text(only)
+    early = run(made(400, 30), store, (SBC(), CoLT()), (hard,), stages=(0,))
+    assert "CoLT" not in basis_text(early)
 
 
 def test_power_counts_every_test_of_the_verdict(store):

@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -41,6 +41,7 @@ Send = Callable[[TaskReply], None]
 
 _EVERY = 0.05  # seconds between progress lines
 _DYING = 2.0  # seconds that a server may take to end after its pipes have closed
+_IDLE = 1.0  # seconds without a task after which flows, which few tasks need, are read ahead
 _NICE = 15  # the server that draws pages has priority
 
 
@@ -55,8 +56,18 @@ def _main() -> None:
     send({"ready": _warm()})
     _read_ahead()
     stores: dict[str, Store] = {}
+    for line in _as_they_come(lines):
+        _serve(json.loads(line), send, stores)
+
+
+def _as_they_come(lines: queue.SimpleQueue[str]) -> Iterator[str]:
+    """Lines without end; where the first one is not there soon, flows are read ahead meanwhile."""
+    try:
+        yield lines.get(timeout=_IDLE)
+    except queue.Empty:
+        _read_flows_ahead()
     while True:
-        _serve(json.loads(lines.get()), send, stores)
+        yield lines.get()
 
 
 def _sender() -> Send:
@@ -109,11 +120,14 @@ def _warm() -> str:
 
 
 def _read_ahead() -> None:
-    """Import the modules that decode most tasks, before the first one arrives.
-
-    And what flows need: their first call of `broadcast_shapes` imports a computer algebra system.
-    """
+    """Import the modules that decode most tasks, before the first one arrives."""
     _import("benchmarks", "diagnosis.questions")
+    gc.collect()
+    gc.freeze()
+
+
+def _read_flows_ahead() -> None:
+    """Import what flows need: the first `broadcast_shapes` imports a computer algebra system."""
     with suppress(ImportError):
         importlib.import_module("zuko.flows")
         importlib.import_module("torch").broadcast_shapes((1,), (1,))

@@ -17,12 +17,12 @@ from validation_core.diagnosis.null_tables.trials import self_made_obstacle, thi
 from validation_core.diagnosis.questions.base import Json, Names, Question, Row, Rows
 from validation_core.diagnosis.questions.sensitivity.pictures import power_panel
 from validation_core.diagnosis.questions.sensitivity.result import (
+    STAGES,
     InjectionPower,
     Power,
     Sensitivity,
 )
 from validation_core.diagnosis.questions.sensitivity.study import (
-    STAGES,
     SensitivityStudy,
     evaluated_methods,
 )

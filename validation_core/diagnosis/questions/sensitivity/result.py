@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from validation_core.diagnosis.null_tables.trials import ExcludedMethod
 from validation_core.types import Array, Interval
 
+STAGES = ("ranks", "classifier", "localizer")
+"""Stages of tests in the order of cost; each goes on from the one before."""
+
 
 @dataclass(frozen=True)
 class Power:

@@ -1,6 +1,6 @@
 """The search for the strength of a defect that is found, stage by stage.
 
-Cheap tests are asked everywhere, networks where it is open.
+Cheap tests are asked everywhere, classifiers where it is open, localizers where nothing is found.
 """
 
 from __future__ import annotations
@@ -76,16 +76,13 @@ def search_by_classifier(
 
 
 def search_by_localizer(curve: SearchCurve, methods: Sequence[Method]) -> None:
-    """Ask the tests of a localizer, dear to train, at the strongest defect that is not found."""
+    """Ask the tests of a localizer, dear to train, of the strongest defect, if none finds it."""
     experiment = curve.experiment
-    open_ = [
-        strength
-        for strength in experiment.injection.strengths
-        if strength not in curve.pvalues_at or curve.power(strength) < POWER
-    ]
-    if methods and open_:
+    strongest = experiment.injection.strengths[-1]
+    found = strongest in curve.pvalues_at and curve.power(strongest) >= POWER
+    if methods and not found:
         everything = (*_asked_of(curve, experiment.methods), *methods)
-        curve.evaluate(open_[-1], everything, experiment.batches)
+        curve.evaluate(strongest, everything, experiment.batches)
 
 
 def _asked_of(curve: SearchCurve, methods: Sequence[Method]) -> tuple[Method, ...]:

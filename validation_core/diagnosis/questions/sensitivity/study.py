@@ -28,6 +28,7 @@ from validation_core.diagnosis.questions.sensitivity.longer_tables import (
     rows_factor_for_half,
 )
 from validation_core.diagnosis.questions.sensitivity.result import (
+    STAGES,
     InjectedNats,
     InjectionPower,
     MethodPower,
@@ -54,16 +55,12 @@ if TYPE_CHECKING:
     from validation_core.store import Store
 
 
-STAGES = ("ranks", "classifier", "localizer")
-"""Stages of tests in the order of cost; each goes on from the one before."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class SensitivityStudy(TableStudy[Sensitivity], spec="sensitivity"):
     """The power of the tests against one injection on one table, up to one stage."""
 
     about: ClassVar[str] = "Sensitivity"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     injection: str
     methods: tuple[Method, ...]

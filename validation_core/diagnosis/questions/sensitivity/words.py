@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from validation_core.diagnosis.questions.sensitivity.result import InjectionPower, Sensitivity
+from validation_core.diagnosis.questions.sensitivity.result import (
+    STAGES,
+    InjectionPower,
+    Sensitivity,
+)
 from validation_core.relabelling.claims import parameter_name
 from validation_core.text import capitalise, interval_text
 
@@ -177,9 +181,9 @@ def _rounded(rows: int) -> int:
 
 
 def basis_text(result: Sensitivity) -> str:
-    stages = [injection for injection in result.injections if not injection.networks]
+    stage = min(injection.stage for injection in result.injections)
     trials = min(injection.trials for injection in result.injections)
-    open_ = [injection.title for injection in result.injections if not injection.localizer]
+    hard = [injection.title for injection in result.injections if injection.localizer]
     rests = "relabelling within x" if result.relabelled else f"Holm over {result.tests} tests"
     sentence = (
         f"Power of the verdict at level {result.alpha:.3g}, {rests}, on "
@@ -189,8 +193,12 @@ def basis_text(result: Sensitivity) -> str:
         sentence = (
             f"{sentence} To save time, these tables have {result.draws} draws of q at each x."
         )
-    if stages:
+    if stage < STAGES.index("classifier"):
         return f"{sentence} So far without the tests that train a network, which can only add."
-    if open_:
-        return f"{sentence} CoLT's localizer was not trained for: {', '.join(open_)}."
-    return f"{sentence} CoLT's localizer was trained at one strength of each."
+    if stage < STAGES.index("localizer"):
+        return sentence
+    asked = f": a q {', or '.join(hard)}" if hard else "; there was none"
+    return (
+        f"{sentence} CoLT, whose localizer takes long to train, was asked only of defects that no "
+        f"other test found{asked}."
+    )
