@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -92,6 +92,7 @@ class Training(Specification, spec="training"):
         return " · ".join(part for part in (self.source.label, kind, f"seed {self.seed}") if part)
 
 
+@runtime_checkable
 class _Sampler(Protocol):
     """A benchmark that draws from a trained network."""
 
@@ -110,11 +111,14 @@ class _Sampler(Protocol):
         ...
 
 
-class _SamplerByGamma(Protocol):
+@runtime_checkable
+class SamplerByGamma(Protocol):
     """A benchmark that draws from another trained network at each gamma."""
 
-    training_seed: int
-    """Of the trainings."""
+    @property
+    def training_seed(self) -> int:
+        """Of the trainings."""
+        ...
 
     @property
     def truth(self) -> Benchmark:
@@ -144,13 +148,13 @@ def ready(store: Store, benchmark: Benchmark, report: Report | None = None) -> N
     Every task calls this before it samples; it costs nothing for the others.
     """
     benchmark, _ = _drawn_from(benchmark, ())
-    if hasattr(benchmark, "recipe"):  # each gamma's is fetched where it is drawn from
+    if isinstance(benchmark, SamplerByGamma):  # each gamma's is fetched where it is drawn from
         fetch = cache(lambda gamma: trained(store, network_at(benchmark, gamma), report))
-        cast("_SamplerByGamma", benchmark).lend(fetch)
+        benchmark.lend(fetch)
         return
     network = network_behind(benchmark)
-    if network is not None:
-        cast("_Sampler", benchmark).lend(trained(store, network, report))
+    if network is not None and isinstance(benchmark, _Sampler):
+        benchmark.lend(trained(store, network, report))
 
 
 def network_behind(benchmark: Benchmark, gamma: float | None = None) -> Training | None:
@@ -160,13 +164,12 @@ def network_behind(benchmark: Benchmark, gamma: float | None = None) -> Training
         benchmark: the benchmark.
         gamma: where each gamma has a network of its own, which; None gives none of them.
     """
-    if hasattr(benchmark, "recipe"):
+    if isinstance(benchmark, SamplerByGamma):
         return None if gamma is None else network_at(benchmark, gamma)
-    recipe = getattr(benchmark, "sampler", None)
-    if recipe is None:
+    if not isinstance(benchmark, _Sampler) or benchmark.sampler is None:
         return None
-    truth = cast("_Sampler", benchmark).truth
-    return Training(source=Simulated(benchmark=truth, gamma=0.0), recipe=recipe)
+    truth = Simulated(benchmark=benchmark.truth, gamma=0.0)
+    return Training(source=truth, recipe=benchmark.sampler)
 
 
 def networks_behind(source: _TrainingSource) -> tuple[Training, ...]:
@@ -185,11 +188,10 @@ def _drawn_from(
     return getattr(benchmark, "drawn_from", (benchmark, gammas))
 
 
-def network_at(benchmark: Benchmark, gamma: float) -> Training:
+def network_at(benchmark: SamplerByGamma, gamma: float) -> Training:
     """The training of the network of one gamma."""
-    by_gamma = cast("_SamplerByGamma", benchmark)
-    source = Simulated(benchmark=by_gamma.truth, gamma=0.0)
-    return Training(source=source, recipe=by_gamma.recipe(gamma), seed=by_gamma.training_seed)
+    source = Simulated(benchmark=benchmark.truth, gamma=0.0)
+    return Training(source=source, recipe=benchmark.recipe(gamma), seed=benchmark.training_seed)
 
 
 def load(store: Store, training: Training) -> Any:
