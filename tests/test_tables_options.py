@@ -121,6 +121,21 @@ def test_log_densities_follow_the_scale_of_theta():
     np.testing.assert_allclose(turned["log_q_draws"], np.log(100.0) + ln10)
 
 
+def test_a_discrete_parameter_over_decades_keeps_its_densities():
+    """It is not read by its logarithm, and so no Jacobian is added to log q."""
+    rng = np.random.default_rng(0)
+    counts = 10.0 ** rng.integers(0, 5, (60, 31))
+    table = {"theta": counts[:, :1], "x": rng.normal(size=(60, 1)), "theta_q": counts[:, 1:, None]}
+    log_q = rng.normal(size=(60, 31)) - 5
+    given = {"log_q": log_q[:, 0], "log_q_draws": log_q[:, 1:]}
+    by_log = {"logarithms": ["theta_1"]}
+    upload = Upload.of({**table, **given}, discrete=["theta_1"], **by_log)
+    assert upload.names == ("theta_1",)
+    assert upload.discrete == (0,)
+    np.testing.assert_array_equal(upload.densities["log_q_draws"], given["log_q_draws"])
+    assert Upload.of({**table, **given}, **by_log).names == ("log10 theta_1",)
+
+
 def test_logarithms_that_cannot_be_are_refused():
     with pytest.raises(ValueError, match="of positive numbers; got theta_1 down to -"):
         Upload.of({**box(), "theta": box()["theta"] - 0.5}, logarithms=["theta_1"])

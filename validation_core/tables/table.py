@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Unpack
@@ -14,47 +13,27 @@ from numpy.typing import NDArray
 
 from validation_core import keys
 from validation_core.tables import (
-    angles,
-    around,
-    axes,
-    bounds,
     checks,
     corrections,
     discrete,
-    draw_counts,
     float_type,
-    logarithms,
     ranges,
-    repeats,
     roles,
     shared_draws,
     source,
-    weights,
 )
 from validation_core.tables.class_probabilities import OF_CLASSES, OF_X, read_probabilities
 from validation_core.tables.corrections import Correction
-from validation_core.tables.densities import (
-    nonfinite_density_warnings,
-    read_densities,
-    read_observed,
-    unused_array_warnings,
-)
-from validation_core.tables.log_q_offset import normalisation_warnings
+from validation_core.tables.densities import unused_array_warnings
+from validation_core.tables.draw_table import marks, read_draw_table
 from validation_core.tables.options import Reading, ReadingOptions
-from validation_core.tables.own_quantities import (
-    OwnQuantity,
-    density_pair_warnings,
-    own_quantities,
-    quantity_stems,
-    read_quantities,
-    shared_draws_warnings,
-)
+from validation_core.tables.own_quantities import OwnQuantity, own_quantities
 from validation_core.tables.ranges import Range
-from validation_core.tables.roles import DRAWS_OF_QUANTITY, is_quantity
-from validation_core.tables.shapes import draws_array, matrix, real_numbers
+from validation_core.tables.roles import is_quantity
+from validation_core.tables.shapes import matrix, real_numbers
 from validation_core.tables.truth_ranks import read_ranks
 from validation_core.tables.weights import Weighting
-from validation_core.tables.x_columns import GAPS, Missing, read_x
+from validation_core.tables.x_columns import Missing
 from validation_core.text import count_text
 from validation_core.types import (
     Array,
@@ -272,7 +251,7 @@ class TableUpload(Upload):
         observed |= {} if self.x_rep is None else {"x_rep": self.x_rep}
         ends = {} if self.bounds is None else {"bounds": self.bounds}
         mark = {} if self.around is None else {"around": np.array([self.around])}
-        few = {"discrete": _marks(self.discrete, self.dims[0])} if self.discrete else {}
+        few = {"discrete": marks(self.discrete, self.dims[0])} if self.discrete else {}
         return {**table, **beside, **observed, **ends, **mark, **few}
 
 
@@ -470,259 +449,32 @@ def _table(
     options: ReadingOptions,
     declared: Mapping[str, np.dtype[np.generic]],
 ) -> Upload:
-    """The table that these arrays make, its rows kept or left out, its angles unwrapped."""
-    wanted = options.corrections
-    corrections.check_names(wanted)
-    arrays, order, turned_axes = axes.upright(arrays, options.order)
-    notes += turned_axes
-    arrays, image = _flat(arrays)
-    theta = matrix("theta", real_numbers("theta", arrays["theta"]))
-    columns = read_x(arrays, len(theta), options.missing)
-    x = columns.x
-    arrays = {**arrays, **_known({"x_o": columns.observed, "x_names": columns.names})}
-    n, d = theta.shape
-    q, saved_order = draws_array(real_numbers("theta_q", arrays["theta_q"]), n, d, order)
-    cut = draw_counts.cut_to_shortest(q)
-    sizes, kept = (n, q.shape[1]), cut.q.shape[1]
-    densities, density_warnings = read_densities(arrays, sizes, saved_order, kept)
-    given = weights.read_weights(arrays, sizes, saved_order)
-    quantities, quantity_warnings = read_quantities(arrays, sizes, saved_order, kept)
-    q = cut.q
-    # So that they are kept and left out with their rows.
-    densities |= {**given.logs, **quantities}
-    densities = {name: _as_many(array, q.shape[1]) for name, array in densities.items()}
-    names = roles.column_labels(arrays.get("theta_names"), "theta", d)[0]
-    mended = corrections.mend(PosteriorTable(theta, x, q), names, wanted)
-    theta, q = mended.data.theta, mended.data.q
-    densities, told_unused = corrections.usable_densities(densities, mended.made)
-    undefined = {name: _as_many(a, q.shape[1]) for name, a in given.undefined().items()}
-    keep, dropped = checks.find_finite_rows({"theta": theta, "x": x, "theta_q": q, **undefined})
-    theta, x, q, densities = _some_rows(keep, theta, x, q, densities)
-    own = read_observed(arrays, x.shape[1], d)
-    observed = own.first
-    observed = observed and (observed[0], mended.of_draws(observed[1]))
-    observed_draws = {"theta_o": observed[1]} if observed else {}
-    same = float_type.match_precisions({"theta": theta, "theta_q": q, **observed_draws}, declared)
-    theta, q = same.arrays["theta"], same.arrays["theta_q"]
-    observed = observed and (observed[0], same.arrays["theta_o"])
-    densities, told_log = _one_type(densities, declared)
-    # Without x, rows of one theta may be of different data.
-    again = repeats.repeated_simulations(theta, x) if x.shape[1] else np.zeros(len(theta), bool)
-    theta, x, q, densities = _some_rows(~again, theta, x, q, densities)
-    copies = repeats.copies_of_theta(theta, few="one_row" in wanted)
-    theta, x, q, densities = _some_rows(~copies, theta, x, q, densities)
-    repeated = {"theta and x of another row": again, "theta of another row": copies}
-    dropped |= {reason: int(rows.sum()) for reason, rows in repeated.items() if rows.any()}
-    q, densities, thinned = corrections.thinned(theta, q, densities, wanted)
-    turned = angles.unwrapped(
-        PosteriorTable(theta, x, q), _periods(arrays, options.circular, names, theta, q)
-    )
-    saved = real_numbers("bounds", arrays["bounds"]) if "bounds" in arrays else None
-    ends = bounds.given_bounds(options.bounds, saved, names)
-    if ends is not None:
-        bounds.check_truths(theta, ends, names)
-    observed = observed and (observed[0], angles.of_row(observed[1], turned.periods))
-    by_log = logarithms.chosen_columns(
-        turned.data, names, options.logarithms, observed and observed[1]
-    )
-    densities = logarithms.densities_by_logarithm(densities, theta, q, by_log)
-    outside = bounds.warnings(turned.data, ends, names)
-    marked = real_numbers("discrete", arrays["discrete"]) if "discrete" in arrays else None
-    few = discrete.chosen_columns(options.discrete, marked, names, theta, q)
-    by_log = [j for j in by_log if j not in few]
-    theta, q = (logarithms.by_logarithm(a, by_log) for a in (turned.data.theta, turned.data.q))
-    ends = None if ends is None else logarithms.bounds_by_logarithm(ends, by_log)
-    came = PosteriorTable(theta, turned.data.x, q)
-    logs = {name: densities.pop(name) for name in given.logs if name in densities}
-    equal = weights.weigh(came, logs, densities) if "log_w_draws" in logs else None
-    observed = observed and (observed[0], logarithms.by_logarithm(observed[1], by_log))
-    mark, told_mark = around.read_around(
-        arrays, observed=observed is not None, weighted={*weights.WEIGHTS} <= {*logs}
-    )
-    made = (*mended.made, *thinned, *([corrections.ONE_ROW] if "one_row" in wanted else []))
-    warnings = (
-        *outside,
-        *angles.warnings(turned, names),
-        *checks.many_dropped_warnings(keep),
-        *same.warnings,
-        *repeats.dropped_repeat_warnings(again),
-        *density_warnings,
-        *nonfinite_density_warnings(
-            {name: array for name, array in densities.items() if not is_quantity(name)}
-        ),
-        *quantity_warnings,
-        *density_pair_warnings(densities),
-        *normalisation_warnings(q, densities.get("log_q_draws")),
-        *own.warnings,
-        *given.warnings,
-        *(equal.warnings if equal else ()),
-        *told_mark,
-    )
-    if (own_quantities(densities) or few) and shared_draws.shared_draw_groups(
-        turned.data
-    ) is not None:
-        warnings += shared_draws_warnings(densities)
-    numbers = {"0": theta, "1": x, "2": q, **densities}
-    if equal:
-        numbers |= {**logs, "weights": np.array([weights.VERSION])}
-    numbers |= dict(zip(("x_o", "theta_o"), observed or (), strict=False))
-    if own.every is not None and (observed is None or len(own.every) > 1):
-        numbers["observations"] = own.every
-    numbers |= {} if own.x_rep is None else {"x_rep": own.x_rep}
-    numbers |= {} if ends is None else {"bounds": ends}
-    numbers |= {} if mark is None else {"around": np.array([mark])}
-    numbers |= {"discrete": _marks(few, d)} if few else {}
-    beside = equal.densities if equal else densities
+    """The table of draws that these arrays make."""
+    read = read_draw_table(arrays, options, declared)
+    beside, equal = read.beside, read.equal
     whole = TableUpload(
-        data=PosteriorTable(theta, x, equal.q if equal else q),
+        data=read.data,
         names=(),
-        digest=keys.digest(**numbers),
-        dropped=dropped,
-        warnings=warnings,
-        weighting=equal.weighting if equal else None,
-        around=mark,
-        discrete=few,
-        notes=(
-            *notes,
-            *roles.unread_notes(
-                [name for name in ("ranks", "max_rank", "pit") if name in arrays],
-                "since ranks are worked out from theta_q",
-            ),
-            *columns.notes,
-            *(_NO_X,) * (not x.shape[1]),
-            *_gap_notes(dropped, options.missing),
-            *cut.notes,
-            *corrections.notes(made),
-            *told_unused,
-            *own.notes,
-            *same.notes,
-            *told_log,
-            *repeats.dropped_copy_warnings(copies),
-            *angles.notes(turned, names),
-            *logarithms.notes(names, by_log),
-            *weights.weight_notes(logs, equal),
-            *([] if mark is None else [around.NOTE.format(width=mark)]),
-        ),
+        digest=keys.digest(**read.numbers()),
+        dropped=read.dropped,
+        warnings=read.warnings,
+        notes=(*notes, *read.notes),
         densities={name: array for name, array in beside.items() if not is_quantity(name)},
         quantities={name: array for name, array in beside.items() if is_quantity(name)},
-        observed=observed,
-        observations=own.every,
-        x_rep=own.x_rep,
-        image=image,
-        periods=turned.periods if any(turned.periods) else (),
-        bounds=ends,
-        mistakes=(*mended.mistakes, *corrections.offered(theta, q)),
-        corrected=made,
-        read_as=(
-            *(["draws first"] if saved_order == "KND" else []),
-            *(f"{name} is an angle" for name, p in zip(names, turned.periods, strict=True) if p),
-            *(f"{names[j]} by its logarithm" for j in by_log),
-            *(f"{names[j]} is discrete" for j in few),
-            *(["within the prior's bounds"] if ends is not None else []),
-            *(["simulated around x_o"] if mark is not None else []),
-        ),
+        weighting=equal.weighting if equal else None,
+        observed=read.observed,
+        observations=read.own.every,
+        x_rep=read.own.x_rep,
+        around=read.around,
+        discrete=read.discrete,
+        image=read.image,
+        periods=read.periods,
+        bounds=read.ends,
+        mistakes=read.mistakes,
+        corrected=read.corrected,
+        read_as=read.read_as,
     )
-    labels = np.array(logarithms.labels(names, by_log))
-    return _labelled(whole, {**arrays, "theta_names": labels} if by_log else arrays, came)
-
-
-def _marks(columns: Sequence[int], d: int) -> Array:
-    """1 (D,) for some columns, 0 for the others."""
-    return np.isin(np.arange(d), columns).astype(np.float32)
-
-
-def _known(arrays: Mapping[str, NDArray[np.generic] | None]) -> dict[str, NDArray[np.generic]]:
-    return {name: array for name, array in arrays.items() if array is not None}
-
-
-def _as_many(densities: Array, k: int) -> Array:
-    """Log densities at the draws (N, K) that are left; those at the truths (N,) as they are."""
-    return densities[:, :k] if densities.ndim == 2 else densities
-
-
-def _gap_notes(dropped: Mapping[str, int], missing: Missing | None) -> tuple[str, ...]:
-    """How rows with NaN in x can be kept, where some were left out unasked."""
-    if missing is not None or GAPS not in dropped:
-        return ()
-    return (
-        "Rows with NaN in x were left out as failed simulations. Where NaN is a missing value, "
-        "keep them: --missing mask on the command line, missing='mask' in Python.",
-    )
-
-
-_NO_X = (
-    "There is no x: ranks, relabelling and scores of theta alone are tested; where over x q is "
-    "wrong, and whether it is right at an observation, cannot be asked."
-)
-
-
-def _some_rows(
-    keep: NDArray[np.bool_], theta: Array, x: Array, q: Array, densities: dict[str, Array]
-) -> tuple[Array, Array, Array, dict[str, Array]]:
-    """The rows (N,) of a table that are kept; the arrays themselves where all are."""
-    if keep.all():
-        return theta, x, q, densities
-    kept = {name: array[keep] for name, array in densities.items()}
-    return theta[keep], x[keep], q[keep], kept
-
-
-def _periods(
-    arrays: Mapping[str, NDArray[np.generic]],
-    circular: Sequence[str] | Mapping[str, float] | None,
-    names: Sequence[str],
-    theta: Array,
-    q: Array,
-) -> Array | None:
-    """The periods (D,) that a user gives, by an array or by names; None where none are given.
-
-    Raises:
-        ValueError: for periods of another number than the parameters, negative or infinite ones.
-    """
-    if circular is not None:
-        return angles.periods_of(circular, names, theta, q)
-    if "periods" not in arrays:
-        return None
-    periods = real_numbers("periods", arrays["periods"]).reshape(-1).astype(np.float64)
-    if len(periods) != len(names) or not (np.isfinite(periods) & (periods >= 0)).all():
-        raise ValueError(
-            f"periods must hold one number for each of the {len(names)} parameters, 0 for those "
-            f"that are not circular; got {roles.shape_text(arrays['periods'].shape)} with "
-            f"{periods.min():.4g} to {periods.max():.4g}. Save 0 or the period of each."
-        )
-    return periods
-
-
-def _flat(
-    arrays: Mapping[str, NDArray[np.generic]],
-) -> tuple[Mapping[str, NDArray[np.generic]], tuple[int, ...]]:
-    """The arrays with an image theta (N, H, W) or (N, H, W, C), its draws and those at x_o
-    flattened to pixels, and the shape of the image; as they are, with (), for no image."""
-    theta, q = arrays["theta"], arrays["theta_q"]
-    image = theta.shape[1:]
-    if len(image) not in (2, 3) or q.ndim != theta.ndim + 1 or q.shape[2:] != image:
-        return arrays, ()
-    size = math.prod(image)  # -1 would not do where there are no rows
-    rows = {"theta": theta.reshape(len(theta), size), "theta_q": q.reshape(*q.shape[:2], size)}
-    observed = arrays.get("theta_o")
-    if observed is not None and observed.shape[1:] == image:
-        rows["theta_o"] = observed.reshape(len(observed), size)
-    return {**arrays, **rows}, tuple(int(side) for side in image)
-
-
-def _one_type(
-    beside: dict[str, Array], declared: Mapping[str, np.dtype[np.generic]]
-) -> tuple[dict[str, Array], tuple[str, ...]]:
-    """Log q and quantities, each at the truths and at the draws in one float type, so that equal
-    ones tie."""
-    told: tuple[str, ...] = ()
-    log_q = ["log_q"] * ({"log_q", "log_q_draws"} <= beside.keys())
-    for stem in log_q + quantity_stems(beside):
-        # Rounding goes by columns, on the last axis: a quantity is one column, whatever its shape.
-        both = {name: beside[name][..., None] for name in (stem, f"{stem}{DRAWS_OF_QUANTITY}")}
-        same = float_type.match_precisions(both, declared)
-        beside = beside | {name: array[..., 0] for name, array in same.arrays.items()}
-        told += same.notes + same.warnings
-    return beside, told
+    return _labelled(whole, read.labels, read.rows.data)
 
 
 def _samples(
