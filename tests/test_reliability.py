@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import isotonic_regression
 from sklearn.isotonic import IsotonicRegression
@@ -196,6 +197,58 @@ def test_probabilities_are_read_as_users_save_them(tmp_path, change, said):
     np.testing.assert_array_equal(table.upload.data.classes, classes)
     again = npt.read(table.save(tmp_path / "u.npz"))
     assert (again.upload.digest, again.names) == (table.upload.digest, table.names)
+
+
+_ANIMALS = np.array(["cat", "dog", "cow"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "label", "names"),
+    [
+        (["probabilities_1", "probabilities_2", "probabilities_3"], lambda y: y, None),
+        (["p_0", "p_1", "p_2"], lambda y: y, None),
+        (["class_probabilities_1", "class_probabilities_2", "class_probabilities_3"], None, None),
+        (["prob_cat", "prob_dog", "prob_cow"], lambda y: y, _ANIMALS),
+        (["prob_cat", "prob_dog", "prob_cow"], lambda y: _ANIMALS[y], _ANIMALS),
+    ],
+)
+@pytest.mark.parametrize("with_x", [False, True])
+def test_a_table_of_columns_holds_probabilities_by_class(tmp_path, columns, label, names, with_x):
+    p, classes = drawn(0)
+    frame = pd.DataFrame(p, columns=columns)
+    frame["label"] = classes + 1 if label is None else label(classes)
+    if with_x:
+        frame["x_height"] = p[:, 0] ** 2
+    frame["comment"] = "none"
+    for path, write in ((tmp_path / "t.csv", frame.to_csv), (tmp_path / "t.pq", frame.to_parquet)):
+        write(path, index=False)
+        upload = npt.read(path).upload
+        np.testing.assert_allclose(upload.data.p, p)
+        np.testing.assert_array_equal(upload.data.classes, classes)
+        assert upload.names == (("class_1", "class_2", "class_3") if names is None else (*names,))
+        assert upload.x_names == (("x_height",) if with_x else ())
+        assert any("comment" in note for note in upload.notes)
+
+
+def test_columns_of_classes_go_by_number_and_of_two_one_is_enough(tmp_path):
+    p, classes = drawn(0, c=12)
+    order = np.random.default_rng(0).permutation(12)
+    frame = pd.DataFrame(p[:, order], columns=[f"prob_{j}" for j in order]).assign(label=classes)
+    frame.to_csv(tmp_path / "many.csv", index=False)
+    np.testing.assert_allclose(npt.read(tmp_path / "many.csv").upload.data.p, p)
+    p, classes = drawn(0, c=2)
+    frame = pd.DataFrame({"prob": p[:, 1], "true_class": classes})
+    frame.to_csv(tmp_path / "two.csv", index=False)
+    np.testing.assert_allclose(npt.read(tmp_path / "two.csv").upload.data.p, p)
+
+
+def test_a_class_of_no_column_is_refused_by_its_name(tmp_path):
+    p, classes = drawn(0)
+    frame = pd.DataFrame(p, columns=["prob_cat", "prob_dog", "prob_cow"])
+    frame["label"] = np.where(classes == 1, "bird", _ANIMALS[classes])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(ValueError, match=r"names of the classes, cat, dog, cow.*got 'bird'"):
+        npt.read(tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize(

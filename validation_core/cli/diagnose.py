@@ -72,8 +72,8 @@ holds
 or two plain sample sets, p (n, d) and q (n', d), without conditioning; or ranks (N, D) of theta
 among q's draws with max_rank, their number, or pit (N, D) in [0, 1], without the draws (also the
 stats of R's SBC as .csv, prior_sbc of ArviZ, and what --datatree wrote); or probabilities (N, C)
-of C models or classes with the true class label (N,), perhaps x, and class_names (C,). x may be
-left out;
+of C models or classes with the true class label (N,), perhaps x, and class_names (C,), or columns
+prob_NAME beside label, a number or a name. x may be left out;
 complex x is read as two columns each; trials padded with NaN are recognised, other NaN in x are
 missing values with --missing mask. Names that sbi,
 BayesFlow and tarp use are understood; --map theta=NAME --map x=NAME gives others, x=NAME+NAME

@@ -1,4 +1,4 @@
-"""The table that a file of columns holds: long, ranks, melted, two samples, or one wide array."""
+"""The table that a file of columns holds: long, ranks, melted, two samples, classes, or wide."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from validation_core.tables.listed_columns import ListedColumns
 from validation_core.tables.long_layout import chosen_columns, find_layout
 from validation_core.tables.long_table import LongTable
 from validation_core.tables.melted_table import find_melted, unmelted
+from validation_core.tables.probability_table import ProbabilityTable, class_columns
 from validation_core.tables.rank_table import (
     LongRankTable,
     WideRankTable,
@@ -46,6 +47,9 @@ def column_table(
         ranks = () if stem in named or _is_role(stem) else rank_columns(columns)
         if ranks:
             return WideRankTable(columns, ranks)
+        classes = None if stem in named or _is_role(stem) else class_columns(columns)
+        if classes:
+            return ProbabilityTable(columns, classes)
     melted = None if given else find_melted(columns)
     if melted is not None:
         return column_table(unmelted(columns, melted, limit), stem, limit)
