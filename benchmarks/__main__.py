@@ -41,6 +41,7 @@ GROUPS = {
     "crowd_playground": "30 clients on the home page, and the server's memory",
     "playground": "the home page in Chromium: first picture, sliders, another benchmark",
     "browser": "sliders in Chromium, released and dragged",
+    "train": "an estimator in Chromium: film opened, press to picture, trained, verdict",
     "card": "My posterior in Chromium: verdict, whole card, every row, layout shift",
     "upload": "a table of 40 MB in Chromium, to what was read of it",
     "lensing": "lensing draws by the reverse diffusion, against the closed form",

@@ -323,3 +323,21 @@ def test_options_are_checked():
     lost = replace(table, truth=np.where(np.arange(5) < 4, np.nan, table.truth))
     with pytest.raises(ValueError, match="got 1 of 5"):
         SKL().test(lost, stream(0))
+
+
+def test_what_q_puts_outside_the_support_is_said(store):
+    whole = arrays()
+    spoilt = np.array(whole["log_joint_draws"])
+    spoilt[:20, :3] = -np.inf  # 60 of 4,000 draws
+    (record,) = run(Upload.of({**whole, "log_joint_draws": spoilt}), [SKL()], store=store).records
+    assert "1.5% of q's draws lie where p has no mass (leakage)" in diagnosis.findings(record)[2]
+    spoilt[:, 0] = -np.inf
+    (record,) = run(Upload.of({**whole, "log_joint_draws": spoilt}), [SKL()], store=store).records
+    assert "6% of q's draws lie where p has no mass (leakage)" in record.reason
+
+
+def test_where_every_row_leaks_the_method_says_how_much():
+    truth, draws = np.zeros((1, 40)), np.zeros((1, 40, 20))
+    draws[..., 0] = -np.inf
+    with pytest.raises(ValueError, match=r"got 0 of 40: 5% of q's draws lie where p has no mass"):
+        SKL().test(TableScores(truth, draws), np.random.default_rng(0))

@@ -8,17 +8,19 @@ from pages.ui.jobs import undisturbed
 from pages.ui.services import services, stored
 from validation_core.explorers.training.film import FilmStudy
 from validation_core.explorers.training.fresh_table import FreshTableStudy
-from validation_core.explorers.training.scripts import LIBRARIES, WRITTEN_FOR, training_script
+from validation_core.explorers.training.scripts import LIBRARIES, libraries_for, training_script
 
-_NAMES = {"zuko": "zuko", "sbi": "sbi", "bayesflow": "BayesFlow"}
+_SAME = {
+    ("zuko", "sbi", "bayesflow"): "zuko's network is the same as here; sbi's and BayesFlow's are "
+    "built otherwise inside.",
+    ("torch",): "The network is the same as here.",
+}
 
 
 def show(study: FilmStudy) -> None:
     """Downloads of the estimator's table, once it is drawn, and of scripts."""
     table = FreshTableStudy(training=study.training, seed=study.seed)
-    drawn, written = table.done(services().store), isinstance(study.recipe, WRITTEN_FOR)
-    if not (drawn or written):
-        return
+    drawn, written = table.done(services().store), libraries_for(study.recipe)
     st.subheader("Take it away", anchor=False)
     with st.container(horizontal=True):
         if drawn:
@@ -32,9 +34,9 @@ def show(study: FilmStudy) -> None:
                 icon=":material/download:",
                 help="theta, x and theta_q, as My posterior and npt.diagnose read it.",
             )
-        for library in LIBRARIES if written else ():
+        for library in written:
             st.download_button(
-                f"Script for {_NAMES[library]}",
+                f"Script for {LIBRARIES[library]}",
                 undisturbed(partial(_script, library, study)),
                 f"train_with_{library}.py",
                 "text/x-python",
@@ -44,13 +46,15 @@ def show(study: FilmStudy) -> None:
             )
     if written:
         st.caption(
-            "Each script holds the simulator, trains the estimator with these options and writes "
-            "a table that My posterior reads. zuko's network is the same as here; sbi's and "
-            "BayesFlow's are built otherwise inside."
+            "A script holds the simulator, trains the estimator with these options and writes a "
+            f"table that My posterior reads. {_SAME[written]}"
+        )
+    else:
+        st.caption(
+            "Scripts are written for estimators of one network: masked autoregressive and neural "
+            "spline flows, diffusion models and flow matching."
         )
 
 
 def _script(library: str, study: FilmStudy) -> str:
-    recipe = study.recipe
-    assert isinstance(recipe, WRITTEN_FOR), "others have no button"
-    return training_script(library, study.simulator, recipe, study.seed)
+    return training_script(library, study.simulator, study.recipe, study.seed)

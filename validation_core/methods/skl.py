@@ -46,6 +46,7 @@ _SURE = 2.0  # half widths of a 95% interval, beyond which chance does not reach
 _SOME = 1e-3  # nats: float32 rounds to less
 _LONG = 1e6  # nats from which on digits are too many to read
 _MOST = 100_000  # relabelings
+_LEAST = 2  # finite rows that a mean with an interval needs
 _KEPT = 10_000
 """Rows whose d an outcome keeps for its histogram: bounds the size of a large table's record."""
 
@@ -185,10 +186,12 @@ class SKL(Method):
         truths; skl, ci_low, ci_high (...), the mean with its 95% normal interval. Without
         leading axes also boot_low, boot_high, median, largest, auc with auc_low and auc_high, and
         effect: k simulations averaged over, draws of q at each, rows left out as infinite, heavy,
-        and tail where it can be told.
+        tail where it can be told, and outside, the share of q's draws where p has no mass, where
+        there are some.
 
         Raises:
-            ValueError: with fewer than two rows whose ratios are finite.
+            ValueError: with fewer than two rows whose ratios are finite; it says how much of q
+                lies where p has no mass.
         """
         assert isinstance(scores, TableScores)
         truth, draws = (np.asarray(ratios, np.float64) for ratios in (scores.truth, scores.draws))
@@ -220,6 +223,14 @@ def _of_one_table(
     d: Array, truth: Array, draws: Array, rng: np.random.Generator
 ) -> tuple[dict[str, Array], dict[str, float]]:
     """Summaries of one table's d (n,) beyond their mean, as arrays and as effects."""
+    outside = log_ratio.outside(draws)
+    left = int(np.isfinite(d).sum())
+    if left < _LEAST and outside:
+        raise ValueError(
+            f"A symmetric divergence is a mean over simulations whose log densities are finite; "
+            f"got {left} of {d.size:,}: {log_ratio.leakage_text(outside)}. Keep q's draws within "
+            f"the prior's support, or take KL(p || q), which leakage leaves finite."
+        )
     divergence = divergence_mean.divergence(d, rng)
     shares = divergence_rows.paired(truth, draws)
     auc = divergence_mean.means(shares[~np.isnan(shares)])
@@ -243,16 +254,18 @@ def _of_one_table(
     }
     if np.isfinite(divergence.tail):
         effect["tail"] = divergence.tail
+    if outside:
+        effect["outside"] = outside
     return {name: np.asarray(value) for name, value in arrays.items()}, effect
 
 
 def nats_in_words(effect: _Numbers) -> tuple[str, ...]:
     """A symmetric divergence in sentences, from the numbers of its record."""
     rows = effect["k"] + effect["infinite"]
-    draws = "one draw" if effect["draws"] == 1 else f"{effect['draws']:,} draws"
+    draws = "one draw" if effect["draws"] == 1 else f"{effect['draws']:,.0f} draws"
     sentences = [
         f"Symmetric divergence KL(p || q) + KL(q || p), mean over x: {_nats(effect['skl'])} nats "
-        f"[{_ends(effect, 'ci')}], from {effect['k']:,} simulations with {draws} of q at each; "
+        f"[{_ends(effect, 'ci')}], from {effect['k']:,.0f} simulations with {draws} of q at each; "
         f"by the bootstrap [{_ends(effect, 'boot')}]; median of its terms "
         f"{_nats(effect['median'])}, largest {_nats(effect['largest'])}.",
         "log p / q is higher at the true value than at a draw of q in "
@@ -265,9 +278,11 @@ def nats_in_words(effect: _Numbers) -> tuple[str, ...]:
             "off by a constant at the true values but not at the draws?"
         )
     if effect["infinite"]:
+        leaks = effect.get("outside", 0.0)
+        why = f" {log_ratio.leakage_text(leaks)}." if leaks else ""
         sentences.append(
-            f"In {effect['infinite']:,} of {rows:,} rows a log density is not finite: there the "
-            f"divergence is infinite, and the number is that of the other rows."
+            f"In {effect['infinite']:,.0f} of {rows:,.0f} rows a log density is not finite: there "
+            f"the divergence is infinite, and the number is that of the other rows.{why}"
         )
     if effect["heavy"]:
         sentences.append(

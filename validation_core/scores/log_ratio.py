@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from validation_core.tables import Upload
+from validation_core.text import share_text
 from validation_core.types import Array, Benchmark, TableScores, Weighted
 
 NAMES = ("log_joint", "log_joint_draws", "log_q", "log_q_draws")
@@ -70,10 +71,12 @@ def obstacle(upload: Upload) -> str | None:
     lost = int((~finite(log_ratios)).sum())
     rows = log_ratios.truth.shape[-1]
     if rows - lost < 2 or lost > INFINITE * rows:
+        beyond = outside(log_ratios.draws)
+        why = f" {leakage_text(beyond)}." if beyond else ""
         return (
             "It is a mean over rows whose log densities are finite, and leaves out up to "
             f"{INFINITE:.0%} of them; got {lost:,} of {rows:,} rows with NaN or infinite "
-            f"values ({_describe_nonfinite(densities)}). Where a draw of q lies outside the "
+            f"values ({_describe_nonfinite(densities)}).{why} Where a draw of q lies outside the "
             "prior's support, or q has no density at the true value, the divergence is infinite: "
             "that is a finding by itself. Find out which, or keep q's draws within the support."
         )
@@ -83,6 +86,19 @@ def obstacle(upload: Upload) -> str | None:
 def finite(found: TableScores) -> np.ndarray:
     """Which rows (N,) have a finite ratio at the truth and at every draw."""
     return np.isfinite(found.truth[0]) & np.isfinite(found.draws[0]).all(axis=-1)
+
+
+def outside(draws: Array) -> float:
+    """Share of q's draws where p has no mass: their log ratios are minus infinity."""
+    return float(np.isneginf(draws).mean())
+
+
+def leakage_text(share: float) -> str:
+    """What it means that a share of q's draws lies where p has no mass."""
+    return (
+        f"{share_text(share)} of q's draws lie where p has no mass (leakage), which makes "
+        "KL(q || p) infinite"
+    )
 
 
 def _describe_nonfinite(given: Mapping[str, Array]) -> str:

@@ -1,4 +1,4 @@
-"""Scripts to take away: train what the dashboard trained, with zuko, sbi or BayesFlow alone.
+"""Scripts to take away: train what the dashboard trained, with zuko, sbi, BayesFlow or PyTorch.
 
 Each holds the task's prior and simulator in NumPy, the estimator's options, and writes a table of
 fresh simulations that My posterior reads. NPT Lab is not imported.
@@ -6,32 +6,53 @@ fresh simulations that My posterior reads. NPT Lab is not imported.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from string import Template
 from typing import Any
 
-from validation_core.estimators.flows import (
-    FlowEstimator,
+from validation_core.estimators import (
+    DiffusionPosterior,
+    Estimator,
+    FlowMatching,
     MaskedAutoregressiveFlow,
     NeuralSplineFlow,
 )
+from validation_core.estimators.flows import FlowEstimator
+from validation_core.estimators.transport import TransportEstimator
 from validation_core.simulators import Simulator
 
-LIBRARIES = ("zuko", "sbi", "bayesflow")
-"""What the scripts are for."""
-WRITTEN_FOR: tuple[type[FlowEstimator], ...] = (MaskedAutoregressiveFlow, NeuralSplineFlow)
-"""The estimators that all of the three have."""
+LIBRARIES: Mapping[str, str] = {
+    "zuko": "zuko",
+    "sbi": "sbi",
+    "bayesflow": "BayesFlow",
+    "torch": "PyTorch",
+}
+"""What the scripts are for, and how it writes its name."""
+_FLOWS = ("zuko", "sbi", "bayesflow")
+_WRITTEN_FOR: Mapping[type[Estimator], tuple[str, ...]] = {
+    MaskedAutoregressiveFlow: _FLOWS,
+    NeuralSplineFlow: _FLOWS,
+    DiffusionPosterior: ("torch",),
+    FlowMatching: ("torch",),
+}
+
+
+def libraries_for(estimator: Estimator) -> tuple[str, ...]:
+    """The libraries that a script trains this estimator with; none for some."""
+    return _WRITTEN_FOR.get(type(estimator), ())
 
 
 def training_script(
-    library: str, simulator: Simulator, estimator: FlowEstimator, seed: int = 0
+    library: str, simulator: Simulator, estimator: Estimator, seed: int = 0
 ) -> str:
     """A complete Python script that trains an estimator on a task.
 
     Args:
         library: of `LIBRARIES`.
         simulator: the task.
-        estimator: one of `WRITTEN_FOR`, with its options. sbi's flows are built otherwise inside;
-            BayesFlow's are coupling flows; zuko's network is the same.
+        estimator: with its options; `libraries_for` says which libraries have it. sbi's flows
+            are built otherwise inside; BayesFlow's are coupling flows; zuko's and PyTorch's
+            networks are the same.
         seed: of simulations, first weights and the order of rows.
 
     Raises:
@@ -48,9 +69,12 @@ def training_script(
         raise ValueError(
             f"Scripts are for {', '.join(LIBRARIES)}; got {library!r}. Choose one of those."
         )
-    if type(estimator) not in WRITTEN_FOR:
-        names = ", ".join(kind.name for kind in WRITTEN_FOR)
-        raise ValueError(f"Scripts train {names}; got {estimator.name}. Choose one of those.")
+    if library not in libraries_for(estimator):
+        names = ", ".join(kind.name for kind, known in _WRITTEN_FOR.items() if library in known)
+        raise ValueError(
+            f"Scripts for {LIBRARIES[library]} train {names}; got {estimator.name}. Choose one of "
+            "those."
+        )
     if simulator.name not in _SIMULATORS:
         raise ValueError(
             f"Scripts know the tasks {', '.join(_SIMULATORS)}; got {simulator.name}. Write its "
@@ -59,11 +83,10 @@ def training_script(
     simulate = Template(_SIMULATORS[simulator.name]).substitute(
         dimensions=simulator.dims[0], data=simulator.dims[1]
     )
-    options = _options(library, simulator, estimator)
     head = _HEAD.substitute(
         task=simulator.title,
         estimator=estimator.title.lower(),
-        library={"zuko": "zuko", "sbi": "sbi", "bayesflow": "BayesFlow"}[library],
+        library=LIBRARIES[library],
         seed=seed,
         simulations=estimator.simulations,
         epochs=estimator.epochs,
@@ -73,11 +96,28 @@ def training_script(
         imports=_IMPORTS[library],
         simulate=simulate,
     )
-    return head + Template(_TRAINING[library]).substitute(options) + _TABLE
+    if isinstance(estimator, TransportEstimator):
+        options, own = _transport_options(simulator, estimator), _TRANSPORTS[estimator.name]
+    else:
+        assert isinstance(estimator, FlowEstimator)
+        options, own = _flow_options(simulator, estimator), {}
+    training = Template(_TRAINING[library]).safe_substitute(own)
+    return head + Template(training).substitute(options) + _TABLE
 
 
-def _options(library: str, simulator: Simulator, estimator: FlowEstimator) -> dict[str, Any]:
-    """What the library's network is built with."""
+def _transport_options(simulator: Simulator, estimator: TransportEstimator) -> dict[str, Any]:
+    """What the velocity's network and its ODE are built with."""
+    return {
+        "theta": simulator.dims[0],
+        "x": simulator.dims[1],
+        "hidden": estimator.hidden,
+        "further": estimator.layers - 1,
+        "steps": estimator.steps,
+    }
+
+
+def _flow_options(simulator: Simulator, estimator: FlowEstimator) -> dict[str, Any]:
+    """What the library's flow is built with."""
     spline = isinstance(estimator, NeuralSplineFlow)
     bins = estimator.bins if isinstance(estimator, NeuralSplineFlow) else 0
     return {
@@ -174,16 +214,10 @@ _IMPORTS = {
         'import os\n\nos.environ.setdefault("KERAS_BACKEND", "torch")\nimport bayesflow as bf\n'
         'import keras  # BayesFlow 2.0.7 fails with 3.15: pip install "keras<3.13"'
     ),
+    "torch": "import torch\nfrom torch.nn.functional import silu",
 }
 
-_TRAINING = {
-    "zuko": """
-torch.manual_seed(SEED)
-theta_mean, theta_sd, x_mean, x_sd = theta.mean(0), theta.std(0), x.mean(0), x.std(0)
-sizes = {"transforms": $transforms, "hidden_features": [$hidden, $hidden]$zuko_bins}
-flow = zuko.flows.$flow($theta, $x, **sizes)
-
-
+_LOOP = """
 def standardised(values, mean, sd):
     return torch.from_numpy(((values - mean) / sd).astype(np.float32))
 
@@ -192,34 +226,136 @@ z, c = standardised(theta, theta_mean, theta_sd), standardised(x, x_mean, x_sd)
 order, tenth = torch.randperm(SIMULATIONS), SIMULATIONS // 10
 held, learnt = order[:tenth], order[tenth:]
 batches = max(1, round(len(learnt) / BATCH))
-adam = torch.optim.Adam(flow.parameters(), lr=RATE)
+adam = torch.optim.Adam($network.parameters(), lr=RATE)
 
 
 def mean(before, now, taken):  # of weights, over some five epochs
     return before + max(1 / (5 * batches), 9 / (10 + taken)) * (now - before)
 
 
-averaged = torch.optim.swa_utils.AveragedModel(flow, avg_fn=mean)
+${watched}averaged = torch.optim.swa_utils.AveragedModel($network, avg_fn=mean)
 lowest, best, since = np.inf, None, 0
 for epoch in range(EPOCHS):
     for rows in learnt[torch.randperm(len(learnt))].tensor_split(batches):
-        loss = -flow(c[rows]).log_prob(z[rows]).mean()
+        loss = $loss
         adam.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(flow.parameters(), 5.0)
+        torch.nn.utils.clip_grad_norm_($network.parameters(), 5.0)
         adam.step()
-        averaged.update_parameters(flow)
+        averaged.update_parameters($network)
     with torch.no_grad():
-        held_out = -averaged.module(c[held]).log_prob(z[held]).mean().item()
+        held_out = $held_out.item()
     since += 1
     if held_out < lowest:
         lowest, since = held_out, 0
         best = {name: value.clone() for name, value in averaged.module.state_dict().items()}
     if since >= PATIENCE:
         break
-flow.load_state_dict(best)
-print(f"{epoch + 1} epochs, {lowest + np.log(theta_sd).sum():.3f} nats a pair held out")
+$network.load_state_dict(best)
+print(f"{epoch + 1} epochs, $said")
+"""
 
+_MOMENTS = """
+torch.manual_seed(SEED)
+theta_mean, theta_sd, x_mean, x_sd = theta.mean(0), theta.std(0), x.mean(0), x.std(0)
+"""
+
+_TRANSPORTS: Mapping[str, Mapping[str, str]] = {
+    "flow_matching": {
+        "examples": """    time, noise = torch.rand(len(z), 1), torch.randn_like(z)
+    return time * z + (1 - time) * noise, 2 * time - 1, z - noise""",
+        "times": """left = 1 - np.arange(STEPS + 1) / STEPS
+times = 1 - (left + left**2) / 2
+codes = 2 * times - 1""",
+    },
+    "diffusion": {
+        "examples": """    sigma = (-1.2 + 1.2 * torch.randn(len(z), 1)).exp()
+    angle, noise = torch.atan(2 * sigma), torch.randn_like(z)
+    state = angle.cos() * z + angle.sin() * noise
+    return state, sigma.log() / 4, angle.cos() * noise - angle.sin() * z""",
+        "times": """high, low = 80 ** (1 / 7), 0.002 ** (1 / 7)
+sigmas = (high + np.arange(STEPS + 1) / STEPS * (low - high)) ** 7
+times = np.arctan(2 * sigmas)
+codes = np.log(sigmas) / 4""",
+    },
+}
+"""What a velocity learns from, and the times of its ODE with what the network is told of them."""
+
+_TRAINING = {
+    "torch": _MOMENTS
+    + """STEPS = $steps  # of the ODE
+
+
+class Velocity(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        linear, wide = torch.nn.Linear, $hidden
+        self.x = torch.nn.ModuleList([linear($x, wide), linear(wide, wide), linear(wide, wide)])
+        self.time = torch.nn.ModuleList([linear(16, wide), linear(wide, wide)])
+        self.state, self.out = linear($theta, wide), linear(wide, $theta)
+        self.trunk = torch.nn.ModuleList([linear(wide, wide) for _ in range($further)])
+
+    def forward(self, state, code, x):
+        h = silu(self.x[0](x))
+        about_x = self.x[2](h + silu(self.x[1](h)))
+        angles = code * torch.linspace(0, np.log(8), 8).exp()
+        waves = torch.cat([angles.sin(), angles.cos()], dim=1)
+        about_time = self.time[1](silu(self.time[0](waves)))
+        h = silu(self.state(state) + about_x + about_time)
+        for layer in self.trunk:
+            h = h + silu(layer(h))
+        return self.out(h)
+
+
+def examples(z):  # states on the way from noise to z, codes of their times, velocities
+$examples
+
+
+def error(network, example, x):
+    state, code, velocity = example
+    return (network(state, code, x) - velocity).square().mean()
+
+
+network = Velocity()
+
+"""
+    + Template(_LOOP).safe_substitute(
+        network="network",
+        loss="error(network, examples(z[rows]), c[rows])",
+        held_out="error(averaged.module, watched, c[held].repeat(8, 1))",
+        said="squared error {lowest:.3f} held out",
+        watched="watched = examples(z[held].repeat(8, 1))\n",
+    )
+    + """$times
+
+
+def draw(x):
+    c = standardised(np.repeat(x, DRAWS, axis=0), x_mean, x_sd)
+    z = torch.randn(len(c), $theta)
+
+    def slope(z, i):
+        return network(z, torch.full((len(c), 1), codes[i], dtype=torch.float32), c)
+
+    with torch.no_grad():
+        for i, step in enumerate(np.diff(times)):  # Heun's method
+            first = slope(z, i)
+            z = z + step / 2 * (first + slope(z + step * first, i + 1))
+    return theta_mean + theta_sd * z.reshape(len(x), DRAWS, -1).numpy()
+
+""",
+    "zuko": _MOMENTS
+    + """sizes = {"transforms": $transforms, "hidden_features": [$hidden, $hidden]$zuko_bins}
+flow = zuko.flows.$flow($theta, $x, **sizes)
+
+"""
+    + Template(_LOOP).safe_substitute(
+        network="flow",
+        loss="-flow(c[rows]).log_prob(z[rows]).mean()",
+        held_out="-averaged.module(c[held]).log_prob(z[held]).mean()",
+        said="{lowest + np.log(theta_sd).sum():.3f} nats a pair held out",
+        watched="",
+    )
+    + """
 
 def draw(x):
     with torch.no_grad():
