@@ -192,6 +192,7 @@ def test_answers_of_a_finished_diagnosis(case, shipped, fresh, agree):
 def test_power_of_the_playground(case, shipped, decide):
     study, gamma, beta = case
     index, seen = study.gammas.index(gamma), study.load(shipped)
+    trained_scores.ready(shipped, study.benchmark)
     networks = [trained_scores.load(shipped, training) for training in study.trainings]
     running = [method for method in METHODS if beta in playground.betas_of(method)]
     read = study.scores_at(*networks, index, beta)
@@ -204,6 +205,7 @@ def test_power_of_the_playground(case, shipped, decide):
 @cases("ranks", [(study,) for study in STRIP], 1)
 def test_ranks_of_the_playground(case, shipped, agree, decide):
     (study,) = case
+    trained_scores.ready(shipped, study.benchmark)
     seen = study.load(shipped).ranks
     ranks = study.ranks(trained_scores.load(shipped, study.classifier))
     agree(ranks.auc, seen.auc)
@@ -214,6 +216,7 @@ def test_ranks_of_the_playground(case, shipped, agree, decide):
 @cases("where", [(study,) for study in STRIP], 1)
 def test_where_q_is_wrong_on_the_playground(case, shipped, agree):
     (study,) = case
+    trained_scores.ready(shipped, study.benchmark)
     seen = study.load(shipped).where
     where = study.where(trained_scores.load(shipped, study.localizer))
     for field in where._fields:

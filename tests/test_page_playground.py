@@ -30,7 +30,7 @@ def test_a_first_visit_has_pictures_and_no_button(page):
     assert not services().engine.jobs()
 
 
-@pytest.mark.parametrize("name", ["tree", "blind_prior", "heavy_tail-curved"])
+@pytest.mark.parametrize("name", ["tree", "blind_prior", "heavy_tail-curved", "trained"])
 def test_a_link_opens_its_benchmark(page, name):
     page.query_params["benchmark"] = name
     page.run()

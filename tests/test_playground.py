@@ -1,5 +1,7 @@
 """The playground: one network for every gamma, numbers on screen that are those of the core."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -7,9 +9,10 @@ import pytest
 from scipy.stats import kstest
 
 from pages.playground import new_samples
+from tests.conftest import ROOT
 from tests.test_live import unpacked
 from validation_core import scores, statistics
-from validation_core.benchmarks import Boundary, Gaussian, Spiral, Tree
+from validation_core.benchmarks import Boundary, Gaussian, Spiral, Trained, Tree
 from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, refine_grid
 from validation_core.engine import Services
 from validation_core.explorers.playground import pictures, power_panels, pvalue_bricks, thumbnails
@@ -188,17 +191,46 @@ def test_only_what_can_be_drawn():
 
 
 def test_the_strip_shows_every_benchmark():
-    assert len(named()) == 17
+    assert len(named()) == 18
     assert {type(benchmark) for benchmark in named().values()} == {
-        Gaussian, Boundary, Tree, Spiral
+        Gaussian, Boundary, Tree, Spiral, Trained
     }  # fmt: skip
+    store = Store(None, gallery=FOLDER)
     for name, benchmark in named().items():
-        item = thumbnails.thumbnail(name, benchmark)
+        known = None
+        if isinstance(benchmark, Trained):
+            known = PlaygroundStudy(benchmark=benchmark).load(store).where
+        item = thumbnails.thumbnail(name, benchmark, known)
         for side in ("p", "q"):
             places = np.array(item[side])
             assert places.shape == (70, 2)
             assert (places >= 0).all()
             assert (places <= [64, 44]).all()
+
+
+def test_a_trained_estimator_is_drawn_without_its_network():
+    """From what ships: no process that draws pages imports torch for it."""
+    script = """
+import json
+import sys
+from validation_core.explorers.playground import pictures, pvalue_bricks, thumbnails
+from validation_core.explorers.playground.study import METHODS, POWER_BETAS, PlaygroundStudy, named
+from validation_core.gallery import FOLDER
+from validation_core.panels.gamma_scale import GammaScale
+from validation_core.store import Store
+study = PlaygroundStudy(benchmark=named()["trained"])
+seen = study.load(Store(None, gallery=FOLDER))
+thumbnails.thumbnail("trained", study.benchmark, seen.where)
+scale = GammaScale.of(study.benchmark)
+payloads = pictures.payload(study, seen), pvalue_bricks.pvalue_bricks(
+    seen, METHODS[0], POWER_BETAS, scale)
+assert "torch" not in sys.modules
+for payload in payloads:
+    slider = json.loads(payload.head)["sliders"][0]
+    assert slider["label"] == "Simulations", slider
+    assert slider["names"] == ["400", "1,000", "2,000"], slider
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT)
 
 
 @pytest.fixture

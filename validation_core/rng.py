@@ -74,10 +74,10 @@ def common(seed: int, *names: str | int | float) -> np.random.Generator:
 
 
 class _Common:
-    """The distributions that benchmarks use: normal, uniform, chi-square."""
+    """The distributions that benchmarks use: normal, uniform, chi-square, one of a few values."""
 
     def __init__(self, seed: int, *names: str | int | float) -> None:
-        laws = ("normal", "random", "uniform", "chisquare")
+        laws = ("normal", "random", "uniform", "chisquare", "choice")
         self._of = {law: stream(seed, *names, law) for law in laws}
 
     def standard_normal(self, size: _Size) -> NDArray[np.float64]:
@@ -88,6 +88,11 @@ class _Common:
 
     def uniform(self, low: float, high: float, size: _Size) -> NDArray[np.float64]:
         return low + (high - low) * self._of["uniform"].random(size)
+
+    def choice(self, values: ArrayLike, size: _Size) -> NDArray[np.float64]:
+        """Any of these numbers, each as likely."""
+        those = np.asarray(values, np.float64)
+        return those[self._of["choice"].integers(len(those), size=size)]
 
     def chisquare(self, df: float, size: _Size) -> NDArray[np.float64]:
         """By the inverse survival function: a draw varies smoothly with the degrees of freedom."""

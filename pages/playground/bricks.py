@@ -13,6 +13,7 @@ from validation_core.explorers.playground.study import (
     PlaygroundTrialStudy,
     betas_of,
 )
+from validation_core.panels.gamma_scale import GammaScale
 
 
 def bricks(name: str, study: PlaygroundStudy, seen: Playground) -> tuple[float, float]:
@@ -23,7 +24,7 @@ def bricks(name: str, study: PlaygroundStudy, seen: Playground) -> tuple[float, 
     betas = betas_of(method)
     payload = live.once(
         ("bricks", study.key, method.name),
-        lambda: pvalue_bricks.pvalue_bricks(seen, method, betas),
+        lambda: pvalue_bricks.pvalue_bricks(seen, method, betas, GammaScale.of(study.benchmark)),
     )
     gamma, beta, trial = live.chart(
         payload, key=f"bricks-{name}-{method.name}", url=("gamma", "beta", "trial")

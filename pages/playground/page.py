@@ -6,7 +6,7 @@ from pages.playground import bricks, new_samples, strip
 from pages.ui import address, jobs, live, share
 from pages.ui.forms import segmented
 from pages.ui.services import services, stored
-from validation_core import Boundary, Gaussian
+from validation_core import Boundary, Gaussian, Trained
 from validation_core.explorers.playground import pictures
 from validation_core.explorers.playground.study import PlaygroundStudy, named
 from validation_core.types import Benchmark
@@ -48,6 +48,17 @@ def _onwards(benchmark: Benchmark, gamma: float, beta: float) -> None:
                     "beta": f"{beta:g}",
                 },
             )
+        elif isinstance(benchmark, Trained):
+            st.page_link(
+                "train/page.py",
+                label="Watch it learn",
+                icon=":material/model_training:",
+                query_params={
+                    "task": benchmark.task,
+                    "estimator": benchmark.estimator,
+                    "simulations": f"{gamma:.0f}",
+                },
+            )
         else:
             chosen = {"benchmark": benchmark.name, "gamma": f"{gamma:g}"}
             if isinstance(benchmark, Gaussian):
@@ -74,7 +85,7 @@ with st.container(gap="xsmall"):
     with st.container(key="about"):
         st.caption(
             "Blue: draws of the true posterior p. Orange: draws of an estimate q, wrong by γ. "
-            "Pick one of 17 benchmarks, drag γ: who notices?"
+            f"Pick one of {len(strip.shown())} benchmarks, drag γ: who notices?"
         )
     jobs.notices()
     name = strip.choose()

@@ -12,8 +12,11 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import address
-from validation_core.explorers.playground.study import named
+from pages.ui.services import services, stored
+from validation_core import Trained
+from validation_core.explorers.playground.study import PlaygroundStudy, Where, named
 from validation_core.explorers.playground.thumbnails import thumbnail
+from validation_core.types import Benchmark
 
 _HERE = Path(__file__).parent
 _KEY = "strip"
@@ -24,7 +27,7 @@ OPENING = "mode_collapse"
 
 def choose() -> str:
     """The name of the chosen benchmark; the address carries it."""
-    names = list(named())
+    names = list(shown())
     linked = "".join(address.asked(URL)[-1:]) or OPENING
     first = linked if linked in names else OPENING
     key = address.renewed(_KEY)
@@ -35,8 +38,27 @@ def choose() -> str:
     name = str(result.get("value") or chosen)
     address.say(URL, () if name == OPENING else (name,), same=name == first)
     if linked != first and name == first:
-        st.caption(address.unknown(URL, linked, named()[first].label))
+        st.caption(address.unknown(URL, linked, shown()[first].label))
     return name
+
+
+@cache
+def shown() -> dict[str, Benchmark]:
+    """The benchmarks of the strip: an estimator that was trained only where its result is."""
+    store = services().store
+    return {
+        name: benchmark
+        for name, benchmark in named().items()
+        if not isinstance(benchmark, Trained) or PlaygroundStudy(benchmark=benchmark).done(store)
+    }
+
+
+def _known(benchmark: Benchmark) -> Where | None:
+    """The kept draws of an estimator: fresh ones would need its network."""
+    if not isinstance(benchmark, Trained):
+        return None
+    study = PlaygroundStudy(benchmark=benchmark)
+    return stored(study.key, study).where
 
 
 def _changed() -> None:
@@ -48,7 +70,7 @@ def _changed() -> None:
 @cache
 def _component() -> Callable[..., Any]:
     # The pictures are part of the component: as its data each run would write them anew.
-    items = [thumbnail(name, benchmark) for name, benchmark in named().items()]
+    items = [thumbnail(name, benchmark, _known(benchmark)) for name, benchmark in shown().items()]
     return st.components.v2.component(
         "nptlab_strip",
         html='<div class="strip" role="toolbar" aria-label="Benchmark" '

@@ -28,6 +28,7 @@ from validation_core.explorers.playground.study import (
     Where,
 )
 from validation_core.explorers.playground.theta_panels import error_map_panel, theta_panel
+from validation_core.panels.gamma_scale import STRENGTH, GammaScale
 from validation_core.rng import common
 from validation_core.types import Array
 
@@ -43,11 +44,10 @@ def payload(study: PlaygroundStudy, seen: Playground, first: int = 0) -> live.Pa
         first: number of the first sample of its ranks.
     """
     places = [", ".join(f"{value:.2f}" for value in x) for x in seen.where.x_at]
-    middle = int(np.abs(seen.where.x_at - seen.where.x_at.mean(0)).sum(1).argmin())
-    rates = _rates(seen)
+    rates, scale = _rates(seen), GammaScale.of(study.benchmark)
     return live.payload(
         sliders=[
-            replace(gamma_slider(seen), sweep=True),
+            replace(gamma_slider(seen, scale), sweep=True),
             beta_slider(BETAS),
             Slider(
                 "x",
@@ -55,7 +55,7 @@ def payload(study: PlaygroundStudy, seen: Playground, first: int = 0) -> live.Pa
                 names=[
                     f"({place})" if seen.where.x_at.shape[1] > 1 else place for place in places
                 ],
-                start=middle,
+                start=seen.where.middle,
                 label="Observation x",
                 ends=("or press the map", ""),
             ),
@@ -70,7 +70,7 @@ def payload(study: PlaygroundStudy, seen: Playground, first: int = 0) -> live.Pa
         panels=[
             theta_panel(seen.where, _all_over(study, seen.where)),
             rank_histogram_panel(seen.ranks),
-            power_over_gamma(seen, rates),
+            power_over_gamma(seen, rates, scale),
             error_map_panel(seen.where),
             rank_difference_panel(seen.ranks),
             power_over_beta(seen, rates),
@@ -89,15 +89,15 @@ def _all_over(study: PlaygroundStudy, where: Where) -> Array:
     return study.benchmark.theta(x, study.gammas[0], common(study.seed, "playground", "joint"))
 
 
-def gamma_slider(seen: Playground) -> Slider:
-    """The slider of gamma."""
+def gamma_slider(seen: Playground, scale: GammaScale = STRENGTH) -> Slider:
+    """The slider of gamma: how far q is off, or how much it has learnt from."""
     return Slider(
         "gamma",
         seen.gammas,
-        form="{:g}",
+        form="{:,g}",
         start=_opening(seen),
-        label="Strength, gamma",
-        ends=("q = p", "q far off"),
+        label=scale.slider,
+        ends=("q far off", "q nearer p") if scale.logarithmic else ("q = p", "q far off"),
         play=True,
     )
 

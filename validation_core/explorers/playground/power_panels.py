@@ -29,11 +29,14 @@ from validation_core.explorers.playground.study import (
     POWER_BETAS,
     Playground,
 )
+from validation_core.panels.gamma_scale import STRENGTH, GammaScale
 
 _EVERY_TICK = 7  # gammas that are all written on their axis
 
 
-def power_over_gamma(seen: Playground, rates: PlaygroundRates) -> Panel:
+def power_over_gamma(
+    seen: Playground, rates: PlaygroundRates, scale: GammaScale = STRENGTH
+) -> Panel:
     """Power over gamma at the slider's own places, which are denser where curves rise."""
     count = len(seen.gammas)
     if count == 1:
@@ -45,17 +48,19 @@ def power_over_gamma(seen: Playground, rates: PlaygroundRates) -> Panel:
     for method, rate in zip(METHODS, rates.rate, strict=True):
         marks.append(rate_line(places, rate, method_look(method.name), "beta"))
     even = np.allclose(np.diff(seen.gammas), np.diff(seen.gammas)[0])
+    name = scale.axis if scale.logarithmic else "gamma"
+    stretched = "" if even or scale.logarithmic else " (axis stretched where curves rise)"
     return Panel(
         marks,
-        title="Power over gamma",
+        title=f"Power over {name}",
         x=Axis(
             (-0.5, count - 0.5),
-            "gamma" if even else "gamma (axis stretched where curves rise)",
+            name + stretched,
             ticks=ticks,
-            names=[f"{seen.gammas[i]:g}" for i in ticks],
+            names=[f"{seen.gammas[i]:,g}" for i in ticks],
         ),
         y=rejection_axis(),
-        caption=f"{_trials(rates)} Press to move gamma.",
+        caption=f"{_trials(rates)} Press to move {name}.",
         height=PANEL_HEIGHT,
         click="gamma",
         at=np.stack([places, np.full(count, 0.5)], axis=1),

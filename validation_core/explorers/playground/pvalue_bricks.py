@@ -40,13 +40,16 @@ from validation_core.explorers.playground.study import (
 )
 from validation_core.explorers.playground.theta_panels import theta_frame
 from validation_core.methods.base import Method
+from validation_core.panels.gamma_scale import STRENGTH, GammaScale
 from validation_core.text import said_equals
 from validation_core.types import Array
 
 _COLUMNS = 20  # of the histogram of p-values
 
 
-def pvalue_bricks(seen: Playground, method: Method, betas: Sequence[float]) -> live.Payload:
+def pvalue_bricks(
+    seen: Playground, method: Method, betas: Sequence[float], scale: GammaScale = STRENGTH
+) -> live.Payload:
     """P-values of one method over all trials, each a brick that a press opens.
 
     The highest column fills the panel at every gamma and beta, so that a level wall looks level.
@@ -84,7 +87,7 @@ def pvalue_bricks(seen: Playground, method: Method, betas: Sequence[float]) -> l
     even = trials / _COLUMNS
     return live.payload(
         sliders=[
-            gamma_slider(seen),
+            gamma_slider(seen, scale),
             beta_slider(betas),
             Slider(
                 "trial",
@@ -114,17 +117,19 @@ def pvalue_bricks(seen: Playground, method: Method, betas: Sequence[float]) -> l
                 at=here,
             )
         ],
-        headline=_headline(seen, rejected, label),
+        headline=_headline(seen, rejected, label, scale),
         columns=1,
     )
 
 
-def _headline(seen: Playground, rejected: NDArray[np.bool_], label: str) -> Text:
+def _headline(
+    seen: Playground, rejected: NDArray[np.bool_], label: str, scale: GammaScale
+) -> Text:
     right = np.broadcast_to(seen.gammas == 0, rejected.shape[:-1])
     return sentence(
-        f"At γ = {{gamma}}{{right}} {label} rejects q in {{share}} of {rejected.shape[-1]} trials"
+        f"At {{gamma}}{{right}} {label} rejects q in {{share}} of {rejected.shape[-1]} trials"
         "{chance}.",
-        gamma=written(seen.gammas, "{:g}", "gamma"),
+        gamma=over([_place(gamma, scale) for gamma in seen.gammas], "gamma"),
         right=over(np.where(right, ", where q is correct,", ""), "beta", "gamma"),
         share=written(rejected.mean(-1), "{:.0%}", "beta", "gamma"),
         chance=over(
@@ -133,6 +138,10 @@ def _headline(seen: Playground, rejected: NDArray[np.bool_], label: str) -> Text
             "gamma",
         ),
     )
+
+
+def _place(gamma: float, scale: GammaScale) -> str:
+    return scale.text(gamma) if scale.logarithmic else f"γ = {gamma:g}"
 
 
 def _piled(pvalues: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -20,6 +20,7 @@ from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, refine_grid
 from validation_core.benchmarks.perturbations import Perturbation
 from validation_core.benchmarks.spiral import Spiral
+from validation_core.benchmarks.trained import Trained
 from validation_core.benchmarks.tree import Tree
 from validation_core.localization.outline import rims, stacked
 from validation_core.methods import C2ST, SBC, CoLT, Multiple, Uniform
@@ -50,6 +51,11 @@ GAMMAS = 25
 """Strengths, at least: the papers' own and as many between them."""
 _BENT = {"anisotropic": 0.25}
 """Where tests see it far below the papers' first step, the grid is even in a power of gamma."""
+LEARNT = (400.0, 1000.0, 2000.0)
+"""Simulations that a trained estimator has learnt from: those whose networks ship."""
+ESTIMATOR = Trained(task="gaussian_mixture", estimator="nsf")
+"""The trained estimator of the strip. Its task has a posterior at every x of the map over x; two
+moons has none at an x that no theta can make."""
 BETAS = tuple(round(0.05 * i, 2) for i in range(21))
 POWER_BETAS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0)
 """Degradations at which power is counted."""
@@ -78,14 +84,15 @@ SMALLEST_PVALUE = 1e-7  # half precision knows no smaller p-value
 
 
 def _benchmarks() -> tuple[Benchmark, ...]:
-    """Benchmarks of the strip: seven perturbations straight and curved, boundary, tree, spiral."""
+    """Benchmarks of the strip: seven perturbations straight and curved, boundary, tree, spiral, a
+    trained estimator."""
     family = [
         Gaussian(perturbation=name, dim_x=2, dim_theta=2, curved=curved)
         for curved in (False, True)
         for name in get_args(Perturbation)
     ]
     straight = len(family) // 2
-    return (*family[:straight], Boundary(), Tree(), Spiral(), *family[straight:])
+    return (*family[:straight], Boundary(), Tree(), Spiral(), ESTIMATOR, *family[straight:])
 
 
 class Ranks(NamedTuple):
@@ -136,6 +143,11 @@ class Where(NamedTuple):
     difference: Array
     """(G, ...) the truth's share less u_star in each cell: rows (last x) before columns."""
 
+    @property
+    def middle(self) -> int:
+        """The place in the middle of all."""
+        return int(np.abs(self.x_at - self.x_at.mean(0)).sum(1).argmin())
+
 
 class Playground(NamedTuple):
     """Result for one benchmark at G gammas."""
@@ -172,6 +184,8 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
         """Every gamma on the page, the papers' among them; a spiral's are whole steps."""
         if isinstance(self.benchmark, Spiral):
             return self.benchmark.gammas
+        if isinstance(self.benchmark, Trained):
+            return LEARNT
         perturbation = getattr(self.benchmark, "perturbation", "")
         return refine_grid(self.benchmark.gammas, GAMMAS, _BENT.get(perturbation, 1.0))
 
@@ -217,6 +231,7 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
                 f"The playground draws theta and x in the plane; got {d} parameters and {m} data. "
                 "Take a benchmark with at most two of each."
             )
+        trained_scores.ready(store, self.benchmark)
         classifier = trained_scores.trained(store, self.classifier)
         report(0.05, {})
         localizer = trained_scores.trained(store, self.localizer)
@@ -420,6 +435,7 @@ class PlaygroundSampleStudy(Study[Ranks], spec="playground_sample"):
     def compute(self, store: Store, report: Report) -> Ranks:
         """Rank the sample's draws at every gamma and beta."""
         del report
+        trained_scores.ready(store, self.of.benchmark)
         classifier = trained_scores.trained(store, self.of.classifier)
         return self.of.ranks(classifier, range(self.sample, self.sample + 1))
 
@@ -462,6 +478,7 @@ class PlaygroundTrialStudy(Study[PlaygroundTrial], spec="playground_trial"):
     def compute(self, store: Store, report: Report) -> PlaygroundTrial:
         """Repeat the counted trial, to the bit."""
         del report
+        trained_scores.ready(store, self.of.benchmark)
         index = self.of.gammas.index(self.gamma)
         read: Mapping[str, Score] = {}
         for training in self.trainings:
