@@ -228,7 +228,7 @@ assert "torch" not in sys.modules
 for payload in payloads:
     slider = json.loads(payload.head)["sliders"][0]
     assert slider["label"] == "Simulations", slider
-    assert slider["names"] == ["400", "1,000", "2,000"], slider
+    assert slider["shown"] == ["400", "1,000", "2,000"], slider
 """
     subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT)
 
