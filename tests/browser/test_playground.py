@@ -73,7 +73,7 @@ def _messages(page):
 def test_a_first_visitor_sees_pictures_and_no_button_in_the_way(home):
     page = home(viewport={"width": 1280, "height": 720})
     no_exception(page)
-    expect(page.locator(".strip button")).to_have_count(17)
+    expect(page.locator(".strip button")).to_have_count(18)
     places = [box(button) for button in page.locator(".strip button").all()]
     assert all(place["x"] > 300 and place["x"] + place["width"] < 1280 for place in places)
     expect(_panel(page, "Where q is wrong")).to_be_visible()
