@@ -132,7 +132,7 @@ def _opens_dark_and_narrow(page, listed_page):
             ".live .plot, .strip svg, .npt-card svg:visible, [data-testid=stPlotlyChart] .main-svg"
         )
         expect(page.locator(alive).first).to_be_visible()
-        in_the_way = page.get_by_role("button", name=re.compile("^(Train|Run|Start|Compute)"))
+        in_the_way = page.get_by_role("button", name=re.compile(r"^(Train|Run|Start|Compute)\b"))
         expect(in_the_way).to_have_count(0)
     expect_no_overflow(page)
     page.wait_for_function(
