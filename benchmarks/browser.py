@@ -32,6 +32,7 @@ _FEW = (10, 30, 100, 300)  # iterations that are cached for it
 _STEPS = 25  # releases of each slider
 _DRAG = 4.0  # seconds
 BETA = ".live input[type=range]"
+DRAWN = ".live svg path:visible"  # of a picture's paths the first may be flat, which has no area
 
 
 class Times(NamedTuple):
@@ -56,7 +57,7 @@ def rows(lab: Lab) -> Iterator[Row]:
         f"median {low:.0f} ms, p95 {high:.0f} ms", ms=[round(1000 * s, 1) for s in least.first],
     )  # fmt: skip
     with product(lab.trained) as server, open_page(f"{server.url}/conformal-c2st") as (page, sent):
-        page.wait_for_selector(".live path")
+        page.wait_for_selector(DRAWN)
         page.wait_for_timeout(1000)
         yield _judged("m", _slide(page, "st-key-m", len(PAPER_M), "live"), low)
         yield _judged("beta", _releases(page, _live(page), "live", jump=True), low)
@@ -77,7 +78,7 @@ def _divergence(lab: Lab) -> Row:
             run.run(store, lambda fraction, live: None)
     path = f"symmetric-divergence?iterations={_FEW[-1]}&one-model=Heart+transplants"
     with product(cache) as server, open_page(f"{server.url}/{path}") as (page, _):
-        page.wait_for_selector(".live figure path", state="attached")
+        page.wait_for_selector(DRAWN)
         stop = page.get_by_role("button", name="Cancel")
         page.wait_for_timeout(2000)
         stop.first.wait_for(state="detached", timeout=300_000)  # what is opened up is drawn

@@ -99,7 +99,7 @@ def _in_chromium(folder: Path, drawn: Mapping[str, Lesson]) -> Iterator[Row]:
             page = browser.new_page(viewport={"width": 1280, "height": 800})
             began = time.perf_counter()
             page.goto(path.as_uri())
-            page.wait_for_selector(".lesson figure:not([hidden]) svg path")
+            page.wait_for_selector(".lesson figure:not([hidden]) svg path:visible")
             opening.append(1000 * (time.perf_counter() - began))
             page.locator(".lesson h2").click()  # ends the story
             rates = list(_stages(page))

@@ -9,7 +9,7 @@ import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
 from benchmarks import rows as table
-from benchmarks.browser import CHROMIUM, FLAGS, open_page
+from benchmarks.browser import CHROMIUM, DRAWN, FLAGS, open_page
 from benchmarks.lab import Lab
 from benchmarks.rows import Row
 from benchmarks.servers import product
@@ -33,14 +33,14 @@ def rows(lab: Lab) -> Iterator[Row]:
             "playground: largest message", "bytes", bytes=(max(b for _, b in visits), _WIRE)
         )
         with open_page(server.url) as (page, sent):
-            page.wait_for_selector(".live svg path")
+            page.wait_for_selector(DRAWN)
             page.wait_for_timeout(1500)
             for name in ("Strength, gamma", "Degradation, beta", "Observation x"):
                 yield from _dragged(page, sent, "playground", name)
             yield _changed(page)
         for path, heads in _LIVE.items():
             with open_page(f"{server.url}/{path}") as (page, sent):
-                page.wait_for_selector(".live svg path")
+                page.wait_for_selector(DRAWN)
                 page.wait_for_timeout(1500)
                 for name in heads:
                     yield from _dragged(page, sent, path, name)
@@ -92,7 +92,7 @@ def _systems(url: str) -> Iterator[Row]:
     """From a press on another system to its picture, all of them seen before; and their sizes."""
     names = ("Gravitational lensing", "Digits", "Sphere flow", "Images")
     with open_page(f"{url}/high-dimensions") as (page, _):
-        page.wait_for_selector(".live svg path")
+        page.wait_for_selector(DRAWN)
         times = []
         for visit in range(3):
             for name in names:
@@ -122,7 +122,7 @@ def _first(url: str) -> tuple[float, int]:
         )
         start = time.perf_counter()
         page.goto(url)
-        page.wait_for_selector(".live svg path", state="attached")
+        page.wait_for_selector(DRAWN)
         seconds = time.perf_counter() - start
         browser.close()
     return seconds, max(sizes)

@@ -112,7 +112,7 @@ def uploaded(removed: Callable[[], None] | None = None) -> Tables:
         if removed is not None and not st.session_state["file"]:
             removed()
 
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="upload"):
         sent = st.file_uploader(
             "Drop your table here: draws of your estimator",
             key="file",

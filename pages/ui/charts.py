@@ -7,7 +7,7 @@ import streamlit as st
 from plotly.graph_objects import Figure
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.ui import figure_files
+from pages.ui import figure_files, showing
 from validation_core import Drawn
 from validation_core.drawing import plotly
 from validation_core.drawing.alt import describe_picture
@@ -21,7 +21,9 @@ def show(picture: Picture, key: str, *, title: str = "") -> None:
         title: of the picture.
     """
     figure, words = _figure(_Shown(picture), title)
-    st.plotly_chart(figure, key=key, alt=words, config={"displayModeBar": False})
+    # Plotly looks for the pointer where an enlarged chart no longer is.
+    config = {"displayModeBar": False, "staticPlot": showing.presenting()}
+    st.plotly_chart(figure, key=key, alt=words, config=config)
 
 
 class _Shown:

@@ -1,6 +1,12 @@
 // The bar of present mode: scenes of a story by buttons, arrows and a presenter's remote; theme,
 // begin anew, leave.
 const NAMES = ["present", "story", "scene"]
+// Charts that live.js does not draw are seen larger, as it has its own, and follow the window.
+const ROOM = [1280, 720], NEARER = 1.35
+const enlarge = () => {
+  const hall = Math.max(1, Math.min(innerWidth / ROOM[0], innerHeight / ROOM[1]))
+  document.documentElement.style.setProperty("--nearer", NEARER * hall)
+}
 
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component
@@ -44,5 +50,10 @@ export default function (component) {
     turn(by[event.key])
   }
   document.addEventListener("keydown", onkey)
-  return () => document.removeEventListener("keydown", onkey)
+  window.addEventListener("resize", enlarge)
+  enlarge()
+  return () => {
+    document.removeEventListener("keydown", onkey)
+    window.removeEventListener("resize", enlarge)
+  }
 }

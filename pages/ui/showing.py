@@ -19,18 +19,26 @@ from pages.ui import address, own_story, story
 PRESENT = "present"
 _HERE = Path(__file__).parent
 _ROOM = """
-html { font-size: clamp(18px, 2.6vh, 30px); }
+html { font-size: clamp(18px, 2.6vh, 30px); --nearer: 1.35; }
 [data-testid="stSidebar"], [data-testid="stSidebarCollapsedControl"], [data-testid="stHeader"],
 [data-testid="stExpandSidebarButton"] { display: none !important; }
 .stMainBlockContainer { padding: 0.7rem 1.2rem 2.6rem !important; max-width: none !important; }
 .stMainBlockContainer h1 { font-size: 1.15rem !important;
   padding: 0 0 1rem !important; }
 [data-testid="stCaptionContainer"], .st-key-lesson,
-[data-testid="stDownloadButton"],
+[data-testid="stDownloadButton"], [data-testid="stPopover"], .st-key-upload,
 [data-testid="stPageLink"], [class*="st-key-copy-link"] { display: none !important; }
+[data-testid="stElementContainer"]:has(.stPlotlyChart) { zoom: var(--nearer); }
+[data-testid="stFullScreenFrame"]:has(.stPlotlyChart) { width: calc(100% / var(--nearer)); }
+.stPlotlyChart { height: calc(100% / var(--nearer)) !important; }
+.stPlotlyChart .js-plotly-plot { width: calc(100% * var(--nearer)) !important; }
 .stMainBlockContainer:has(.st-key-lesson) h1 { position: absolute; width: 1px; height: 1px;
   padding: 0; overflow: hidden; clip-path: inset(50%); }
-.stMainBlockContainer > [data-testid="stVerticalBlock"] { gap: 0.4rem; }
+.stMainBlockContainer [data-testid="stVerticalBlock"] { gap: 0.4rem; }
+.stVerticalBlock[class*="st-key-answer-"] { padding: 0.4rem 0.8rem !important; }
+.stVerticalBlock[class*="st-key-answer-"] h3 { font-size: 1rem; padding: 0 0 1rem; }
+.stVerticalBlock[class*="st-key-answer-"] p { font-size: 0.8rem; }
+.st-key-look-at [data-testid="stWidgetLabel"] { display: none; }
 .st-key-showing { position: fixed; right: 1rem; bottom: 0.5rem; width: auto; z-index: 99; }
 """
 _FRAME = """

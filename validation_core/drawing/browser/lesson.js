@@ -46,6 +46,7 @@ const frameLesson = (chart, root) => {
     button.onclick = () => { endStory(chart); turn(chart, by) }
   }
   const panels = html(body, "div", "panels")
+  lesson.captions = html(side, "div", "captions")
   lesson.paper = notes(chart, root)
   lesson.asked = asked
   asked.classList.toggle("several", (lesson.prediction.bars?.length ?? 0) > 2)
@@ -103,6 +104,7 @@ const dress = (chart) => {
     panel.late ||= shown && panel.node.hidden
     panel.node.hidden = !shown
     panel.node.style.order = seen.indexOf(i)
+    if (panel.further) panel.further.hidden = !shown
   })
   chart.sliders.forEach((slider, i) => { if (slider.box) slider.box.hidden = !stage.sliders.includes(i) })
   lesson.tabs.forEach((tab, i) => {
@@ -119,7 +121,7 @@ const dress = (chart) => {
   lesson.formula.hidden = !formula
   lesson.formula.innerHTML = formula ? formula.mathml : "" // made by the core, never a user's
   if (formula) html(lesson.formula, "small", "", formula.source)
-  speak(chart)
+  sayAll(chart) // a slider's value may take two lines
   if (only) tall(chart) // pictures get the room that words and sliders leave
   else if (chart.root.clientWidth >= WIDE) fit(chart)
   else fitPhone(chart)
@@ -135,7 +137,7 @@ const tall = (chart) => {
 }
 // On a desk the pictures are as high as the window has room, at most as high as they ask for and at
 // least LEAST.
-const LEAST = 112, WIDE = 736, RIM = 6
+const LEAST = 108, WIDE = 736, RIM = 6
 const fit = (chart) => {
   chart.root.classList.remove("below")
   const shown = chart.panels.filter((panel, i) => !panel.node.hidden && !panel.square && !pictureCard(chart, i))
@@ -151,7 +153,7 @@ const fit = (chart) => {
   }
 }
 // On a phone the pictures share what the first screen has left. Where that is too little, the question
-// makes room, and words that say more than the answer stand below the pictures.
+// makes room, and words that say more than the answer, captions too, stand below the pictures.
 const fitPhone = (chart) => {
   const shown = chart.panels.filter((panel) => !panel.node.hidden)
   const least = (panel) => panel.square ? 1.6 * LEAST : Math.min(LEAST, 0.75 * panel.full)

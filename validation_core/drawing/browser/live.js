@@ -309,6 +309,11 @@ const build = (chart, root) => {
     panel.under = html(plot, "div", "under")
     panel.svg = make(plot, "svg", { role: "img" })
     if (panel.caption) follow(html(panel.node, "figcaption"), panel.caption)
+    if (panel.caption && chart.lesson && !card) {
+      panel.further = html(chart.lesson.captions, "p")
+      follow(html(panel.further, "b"), panel.title)
+      follow(html(panel.further, "span"), panel.caption)
+    }
     panel.id = `clip${i}`
   })
   if (chart.lesson) {
