@@ -14,10 +14,11 @@ from pages.diagnose import rows, takeaway, view
 from pages.ui.services import services
 from tests.conftest import ROOT, nothing_worked_out
 from validation_core import diagnosis
-from validation_core.diagnosis import learning, plan, questions
+from validation_core.diagnosis import learning, plan, questions, tasks
 from validation_core.methods import DC, MMDFuse
 from validation_core.scores.upload_training import USUAL, trained_by
-from validation_core.tables import server_files
+from validation_core.tables import Upload, server_files
+from validation_core.text import equals
 
 PAGE = str(ROOT / "pages" / "diagnose/page.py")
 
@@ -633,3 +634,39 @@ def test_a_mistake_of_the_file_is_asked_about_first_and_corrected_by_a_button(pa
     assert title(page) == "Correct the file first"
     page.button(key="as-it-is").click().run()
     assert page.table
+
+
+STATED = re.compile(r"\bp(?:-value)?\s*(?:=|<|&lt;)\s*\d[^,;)\s]*")
+
+
+def stated(at):
+    """All p-values that the page states: in sentences, rows, figures and on the card."""
+    charts = [chart.proto.spec for chart in at.get("plotly_chart")]
+    words = (texts(at), *lines(at).values(), *charts, re.sub(r"<[^>]*>", " ", card(at)))
+    return STATED.findall("\n".join(words).replace("\\", "").replace("\u00a0", " "))
+
+
+@pytest.mark.parametrize("arrays", [far(), table()], ids=["wrong", "right"])
+def test_p_is_stated_once_it_is_exact_and_never_changes(arrays, tmp_path):
+    """The engine waits; tests answer one by one, the page runs after each."""
+    with nothing_worked_out(tmp_path / "store"):
+        at = upload(fresh(opened=ROWS[:-1]).run(), **arrays)
+        store, own = services().store, Upload.of(arrays)
+        methods = diagnosis.default_methods()
+        asked = questions.question_studies(questions.QUESTIONS, own, methods, 0)
+        work = tasks.schedule_work([*tasks.tasks(own, methods, 0), *asked])
+        titles = []
+        while tasks.records(store, own, methods, 0)[1]:
+            assert stated(at) == []
+            titles.append(title(at))
+            next(one for one in work if not one.done(store)).run(store, lambda *_: None)
+            assert not at.run().exception
+        exact = diagnosis.verdict(tasks.records(store, own, methods, 0)[0], own).pvalue
+        for one in [None, *(one for one in work if not one.done(store))]:
+            if one is not None:
+                one.run(store, lambda *_: None)
+            assert not at.run().exception
+            (sure,) = re.findall(r"\(p[^,)]*, ", card(at).replace("\u00a0", " "))
+            assert equals(exact) in sure.replace("&lt;", "<")
+        assert stated(at)
+    assert titles[-1] == ("Problem found" if arrays["theta_q"].mean() > 1 else "Testing")
