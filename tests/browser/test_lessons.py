@@ -154,6 +154,27 @@ def _fits_a_phone(page):
     assert below or above["y"] + above["height"] <= plot["y"] + 5
 
 
+def test_a_phone_shows_all_pictures_and_sliders_of_a_stage_at_once(window, files):
+    """Of every lesson, at every stage, by finger."""
+    page = window(
+        "file://",
+        offline=True,
+        viewport=PHONE,
+        has_touch=True,
+        is_mobile=True,
+        reduced_motion="reduce",
+    )
+    shown = page.locator(
+        ".lesson figure:visible > .plot > svg, .lesson .sliders input[type=range]:visible"
+    )
+    for name in NAMES:
+        page.goto(files[name].as_uri())
+        for tab in _tabs(page).all():
+            tab.click()
+            ends = shown.evaluate_all("all => all.map(it => it.getBoundingClientRect().bottom)")
+            assert max(ends) <= PHONE["height"], (name, tab.inner_text())
+
+
 @pytest.mark.parametrize("anchor", ["#9:1", "#0:x", "#0:1,2", "#", "#0:" + "9" * 400, "#-1:0"])
 def test_a_file_survives_any_address(offline, files, anchor):
     page = offline(files[NAMES[0]], anchor)

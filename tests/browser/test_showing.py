@@ -72,6 +72,30 @@ def test_the_playground_is_on_one_screen(visit):
         assert until(lambda: 0 <= _room_below(page, plot) < 100), "as high as the window has room"
 
 
+@pytest.mark.parametrize(
+    ("address", "share"), [("name-that-defect?present", 0.5), ("observation?present", 0.4)]
+)
+def test_a_chart_of_plotly_is_large_and_whole_in_a_room_and_a_hall(visit, address, share):
+    """As high as a share of the window, as wide as its place, with letters of 16 pixels."""
+    page = visit(address, viewport=ROOMS[0])
+    chart = page.locator(".js-plotly-plot").first
+    frame = page.get_by_test_id("stElementContainer").filter(has=chart).first
+    for room in ROOMS:
+        page.set_viewport_size(room)
+        settled(page)
+        assert until(lambda room=room: box(chart)["height"] > share * room["height"])
+        assert box(chart)["y"] < 0.5 * room["height"]
+        for side in ("width", "height"):
+            drawn = box(chart.locator(".main-svg").first)[side]
+            assert until(
+                lambda side=side, drawn=drawn: drawn == pytest.approx(box(frame)[side], abs=3)
+            )
+        letters = chart.locator(".xtick text").first.evaluate(
+            "it => parseFloat(getComputedStyle(it).fontSize) * it.currentCSSZoom"
+        )
+        assert letters >= 16 * room["height"] / ROOMS[0]["height"]
+
+
 def test_keys_turn_the_stages_of_a_lesson(visit):
     page = visit("lessons?present", reduced_motion="reduce")
     tabs = page.locator(".lesson .stages button:not(.watch)")
