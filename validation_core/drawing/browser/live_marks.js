@@ -210,9 +210,12 @@ const frame = (svg, panel, s, width) => {
     node.textContent = text
   }
   if (!panel.y.hidden) {
-    for (const [i, v] of (panel.y.ticks ?? ticks(s.y0, s.y1, Math.min(4, (s.bottom - s.top) / 16))).entries()) {
+    const marks = panel.y.ticks ?? ticks(s.y0, s.y1, Math.min(4, (s.bottom - s.top) / 16))
+    const pitch = Math.abs(s.y(marks[1]) - s.y(marks[0])) // of numbers; names all stand
+    const every = panel.y.shown || !(pitch > 0) ? 1 : Math.ceil(12 / pitch)
+    for (const [i, v] of marks.entries()) {
       line(s.left, s.y(v), s.right, s.y(v), "grid")
-      put(s.left - 6, s.y(v) + 4, written(v, panel.y, i), "tick", "end")
+      if (i % every === 0) put(s.left - 6, s.y(v) + 4, written(v, panel.y, i), "tick", "end")
     }
     put(0, 10, panel.y.label, "axis", "start")
   }
