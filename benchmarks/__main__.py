@@ -67,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             shared=requests.shared,
             seconds=requests.seconds,
             minutes=requests.minutes,
+            pages=requests.page,
         )
         for name in requests.names or GROUPS:
             say(f"{name}: {GROUPS[name]}")
@@ -96,6 +97,9 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--minutes", type=float, default=20.0,
         help="that crowd_hard's forty stay, and twice what its thirty do; 2 for a look",
     )  # fmt: skip
+    parser.add_argument(
+        "--page", action="append", default=[], help="path of a page that playground drags on alone"
+    )
     requests = parser.parse_args(arguments)
     if unknown := set(requests.names) - set(GROUPS):
         parser.error(f"a name is one of {', '.join(GROUPS)}; got {', '.join(sorted(unknown))}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +33,7 @@ class Lab:
             None leaves it to the benchmark.
         seconds: that visitors stay on the home page.
         minutes: that the hard crowd stays.
+        pages: paths of the live pages that `playground` opens; all where none is named.
     """
 
     folder: Path
@@ -40,6 +42,7 @@ class Lab:
     shared: int | None = None
     seconds: float = 120.0
     minutes: float = 20.0
+    pages: Sequence[str] = ()
 
     @cached_property
     def trained(self) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from playwright.sync_api import Page, sync_playwright
@@ -17,36 +17,43 @@ from validation_core.explorers.playground.study import named
 
 _VISITS = 5
 _DRAG = 3.0  # seconds
+_STILL, _PATIENCE = 6.0, 300.0  # seconds without a message; until a page that works on is taken
 _WIRE = 700_000  # bytes of one benchmark
 
 
 def rows(lab: Lab) -> Iterator[Row]:
-    """First visits, then each slider, then the strip."""
+    """First visits, then each slider, then the strip; then other pages, or those asked for."""
     with product(lab.folder / "playground") as server:
-        _first(server.url)  # the server itself begins
-        visits = [_first(server.url) for _ in range(_VISITS)]
-        yield table.at_most(
-            "playground: address to picture, warm server, first visit", "s",
-            f"{_VISITS} visits", median=(float(np.median([s for s, _ in visits])), 1.5),
-        )  # fmt: skip
-        yield table.at_most(
-            "playground: largest message", "bytes", bytes=(max(b for _, b in visits), _WIRE)
-        )
-        with open_page(server.url) as (page, sent):
-            page.wait_for_selector(DRAWN)
-            page.wait_for_timeout(1500)
-            for name in ("Strength, gamma", "Degradation, beta", "Observation x"):
-                yield from _dragged(page, sent, "playground", name)
-            yield _changed(page)
-        for path, heads in _LIVE.items():
+        if not lab.pages:
+            yield from _home(server.url)
+        for path in lab.pages or _LIVE:
             with open_page(f"{server.url}/{path}") as (page, sent):
                 page.wait_for_selector(DRAWN)
-                page.wait_for_timeout(1500)
-                for name in heads:
+                _wait_for_rest(page, sent)
+                for name in _LIVE[path]:
                     yield from _dragged(page, sent, path, name)
                 if path in _LEARNT:
                     yield from _learnt(page, path)
-        yield from _systems(server.url)
+        if not lab.pages:
+            yield from _systems(server.url)
+
+
+def _home(url: str) -> Iterator[Row]:
+    _first(url)  # the server itself begins
+    visits = [_first(url) for _ in range(_VISITS)]
+    yield table.at_most(
+        "playground: address to picture, warm server, first visit", "s",
+        f"{_VISITS} visits", median=(float(np.median([s for s, _ in visits])), 1.5),
+    )  # fmt: skip
+    yield table.at_most(
+        "playground: largest message", "bytes", bytes=(max(b for _, b in visits), _WIRE)
+    )
+    with open_page(url) as (page, sent):
+        page.wait_for_selector(DRAWN)
+        page.wait_for_timeout(1500)
+        for name in ("Strength, gamma", "Degradation, beta", "Observation x"):
+            yield from _dragged(page, sent, "playground", name)
+        yield _changed(page)
 
 
 _LIVE = {
@@ -63,6 +70,15 @@ _LEARNT = {
     "colt": ("", "CoLT's region holds", 20.0),
 }
 """Words of the headline while a setting is learnt and then, and the seconds that may pass."""
+
+
+def _wait_for_rest(page: Page, sent: Sequence[float]) -> None:
+    """Until a page has asked its server for nothing for a while: one at work follows its jobs."""
+    until = time.perf_counter() + _PATIENCE
+    while time.perf_counter() < until:
+        page.wait_for_timeout(500)
+        if time.perf_counter() - sent[-1] > _STILL:
+            return
 
 
 def _learnt(page: Page, path: str) -> Iterator[Row]:

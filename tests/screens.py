@@ -28,6 +28,7 @@ SIZES: dict[str, ViewportSize] = {
 PRESENTED = ("room", "hall")
 THEMES = ("light", "dark")
 PAGES = {page.path or "playground": page.path for page in registered_pages()}
+_PATIENCE = 180_000  # milliseconds
 _MEASURE = """(charts) => {
   const box = (node) => node.getBoundingClientRect()
   const shown = (node) => box(node).width > 0
@@ -97,6 +98,7 @@ def _opened(browser: Browser, url: str, size: str, theme: str) -> Page:
         is_mobile=size == "phone",
     )
     page = timed(context).new_page()
+    page.set_default_navigation_timeout(_PATIENCE)  # the server may be at work for a page before
     page.goto(url + "?present" * (size in PRESENTED))
     with suppress(TimeoutError):  # a page at work is shown as it is
         settled(page)
