@@ -26,7 +26,9 @@ html { font-size: clamp(18px, 2.6vh, 30px); --nearer: 1.35; }
 .stMainBlockContainer h1 { font-size: 1.15rem !important;
   padding: 0 0 1rem !important; }
 [data-testid="stCaptionContainer"], .st-key-lesson,
-[data-testid="stDownloadButton"], [data-testid="stPopover"], .st-key-upload,
+[data-testid="stDownloadButton"], [data-testid="stPopover"],
+[data-testid="stLayoutWrapper"]:has(> .st-key-upload),
+.stMainBlockContainer:has(.stVerticalBlock[class*="st-key-answer-"]) .st-key-source,
 [data-testid="stPageLink"], [class*="st-key-copy-link"] { display: none !important; }
 [data-testid="stElementContainer"]:has(.stPlotlyChart) { zoom: var(--nearer); }
 [data-testid="stFullScreenFrame"]:has(.stPlotlyChart) { width: calc(100% / var(--nearer)); }
@@ -36,6 +38,8 @@ html { font-size: clamp(18px, 2.6vh, 30px); --nearer: 1.35; }
   padding: 0; overflow: hidden; clip-path: inset(50%); }
 .stMainBlockContainer [data-testid="stVerticalBlock"] { gap: 0.4rem; }
 .stVerticalBlock[class*="st-key-answer-"] { padding: 0.4rem 0.8rem !important; }
+.stVerticalBlock[class*="st-key-answer-"], .stVerticalBlock[class*="st-key-answer-"]
+  [data-testid="stVerticalBlock"] { gap: 0.1rem !important; }
 .stVerticalBlock[class*="st-key-answer-"] h3 { font-size: 1rem; padding: 0 0 1rem; }
 .stVerticalBlock[class*="st-key-answer-"] p { font-size: 0.8rem; }
 .st-key-look-at [data-testid="stWidgetLabel"] { display: none; }
