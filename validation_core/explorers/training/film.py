@@ -2,7 +2,7 @@
 
 Frames are taken at epochs 0, 1, 2, 3, 5, 8, 13, ..., at the epoch of the lowest held-out loss and
 at the last. The same fresh simulations and random numbers serve all frames, so that what moves is
-the estimator. A thread of its own takes them: the training goes on meanwhile.
+the estimator.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import io
 import math
 import time
 from collections.abc import Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -143,32 +142,29 @@ class FilmStudy(Study[Film], spec="training_film"):
 
     def compute(self, store: Store, report: Report) -> Film:
         """Train and watch; the film so far is reported with every epoch."""
-        with ThreadPoolExecutor(1) as thread:
-            camera = _Camera(self, store, report, thread)
-            if self.still:
-                network = trained_scores.trained(store, self.training, report)
-                camera.history = network.history
-                camera.take(network, len(network.history["epoch"]))
-                return camera.whole()
-            network = self.recipe.learn(camera.data, self.seed, camera.heard, camera.watch)
-            camera.end()
-            network = replace(network, seconds=max(0.0, network.seconds - camera.seconds))
-            if not store.has("models", self.training.key):
-                trained_scores.save_network(store, self.training, network)
-            return camera.whole()
+        if self.still:
+            network = trained_scores.trained(store, self.training, report)
+            camera = _Camera(self, store, report)
+            camera.history = network.history
+            camera.take(network, len(network.history["epoch"]))
+            return camera.film()
+        camera = _Camera(self, store, report)
+        network = self.recipe.learn(camera.data, self.seed, camera.heard, camera.watch)
+        camera.end()
+        network = replace(network, seconds=max(0.0, network.seconds - camera.seconds))
+        if not store.has("models", self.training.key):
+            trained_scores.save_network(store, self.training, network)
+        return camera.film()
 
 
 class _Camera:
-    """Takes frames while an estimator learns, in a thread."""
+    """Takes frames while an estimator learns."""
 
-    def __init__(
-        self, study: FilmStudy, store: Store, report: Report, thread: ThreadPoolExecutor
-    ) -> None:
+    def __init__(self, study: FilmStudy, store: Store, report: Report) -> None:
         from validation_core.estimators.fitting import split
 
         self.study, self.report = study, report
-        self.seconds = 0.0  # that the training waited for a frame
-        self._thread = thread
+        self.seconds = 0.0
         self.history: Mapping[str, Any] = {"loss": [], "held_out": []}
         self.data: Joint = study.training.source.training_set(study.recipe, study.seed, store)
         simulator, seed = study.simulator, study.seed
@@ -183,7 +179,7 @@ class _Camera:
         at = np.repeat(self._places, _EXACT, axis=0)
         p = simulator.posterior(at, stream(seed, "film", "exact"))
         self._p = p.reshape(PLACES, _EXACT, -1)[..., :SHOWN]
-        self._frames: dict[int, Future[_Frame]] = {}
+        self._frames: dict[int, _Frame] = {}
         self._epoch = 0
         self._now: TrainedEstimator | None = None
         self._best: tuple[float, int, TrainedEstimator | None] = (np.inf, -1, None)
@@ -194,9 +190,7 @@ class _Camera:
         if epoch in _fibonacci(self.study.recipe.epochs):
             self.take(estimator, epoch)
         if epoch == 0:
-            began = time.perf_counter()
-            self.report(0.0, {"film": encoded(self.whole())})
-            self.seconds += time.perf_counter() - began
+            self.report(0.0, {"film": encoded(self.film())})
 
     def heard(self, fraction: float, live: Mapping[str, float]) -> None:
         """The losses of an epoch, after it was watched."""
@@ -213,8 +207,10 @@ class _Camera:
                 self.take(estimator, epoch)
 
     def take(self, estimator: TrainedEstimator, epoch: int) -> None:
-        """Take the frame of an epoch, once those before are taken."""
-        self._frames[epoch] = self._thread.submit(self._frame, estimator)
+        """Take the frame of an epoch."""
+        began = time.perf_counter()
+        self._frames[epoch] = self._frame(estimator)
+        self.seconds += time.perf_counter() - began
 
     def _frame(self, estimator: TrainedEstimator) -> _Frame:
         seed, fresh = self.study.seed, self._fresh
@@ -229,15 +225,10 @@ class _Camera:
             largest_balls(self._p, q),
         )
 
-    def whole(self) -> Film:
-        """The film with every frame that was asked for."""
-        wait(self._frames.values())
-        return self.film()
-
     def film(self) -> Film:
         """The frames so far, in order of their epochs."""
-        epochs = sorted(epoch for epoch, frame in self._frames.items() if frame.done())
-        frames = [self._frames[epoch].result() for epoch in epochs]
+        epochs = sorted(self._frames)
+        frames = [self._frames[epoch] for epoch in epochs]
         held_out = np.asarray(self.history["held_out"], np.float32)
         best = 1 + int(held_out.argmin()) if len(held_out) else 0
         return Film(
