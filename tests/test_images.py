@@ -17,17 +17,19 @@ from validation_core.rng import common, stream
 CORRUPTIONS = ("blur", "swirl", "noise")
 SIZE = 20 * 3073
 """Bytes of a small file of CIFAR-10: two images of each label."""
-DIGESTS = (
-    "04dfc661f6b4ea61d6f5fd16fbf5a22a",
-    "4ab8b8aa43bc6ca865a1889e8eb467fd",
-    "d35026e03c7ad9c3d4f532cd26762840",
-    "bb3b3b55b1c47b6e9cb237c84cecb0b5",
-    "1ce86d6151fdaa7e4afc6e5a252f7b10",
-    "ff3b97312da28f88bfb05a9b583c9ee5",
-    "93d6cf254a7168dfa98c13893b6af034",
-)
-"""Heads of the SHA-256 of the first seven photographs: scikit-image 0.26's, reduced and cut.
-JPEGs, as the other three, may differ by a level where another library decodes them."""
+DIGESTS = {
+    0: "04dfc661f6b4ea61d6f5fd16fbf5a22a",
+    1: "4ab8b8aa43bc6ca865a1889e8eb467fd",
+    2: "d35026e03c7ad9c3d4f532cd26762840",
+    3: "bb3b3b55b1c47b6e9cb237c84cecb0b5",
+    4: "1ce86d6151fdaa7e4afc6e5a252f7b10",
+    5: "ff3b97312da28f88bfb05a9b583c9ee5",
+    6: "93d6cf254a7168dfa98c13893b6af034",
+    8: "65dddddbfb5b502962ea5bedaf30dbc4",
+    9: "751351c03f6c38b8a00e502a3b747c7e",
+}
+"""Heads of the SHA-256 of photographs by label, reduced and cut. A JPEG, as label 7, may differ by
+a level where another library decodes it."""
 
 
 def _crops(n, seed=0):
@@ -44,7 +46,7 @@ def test_every_photograph_is_there_in_colour_and_larger_than_a_crop():
         assert np.abs(np.diff(pixels.astype(int), axis=2)).mean() > 1, "grey"
 
 
-@pytest.mark.parametrize(("label", "digest"), list(enumerate(DIGESTS)))
+@pytest.mark.parametrize(("label", "digest"), list(DIGESTS.items()))
 def test_shipped_photographs_are_those_that_results_were_made_from(label, digest):
     """Keys name the benchmark, not its pixels: other ones would go unseen."""
     pixels = image_sources.load_photograph(label)

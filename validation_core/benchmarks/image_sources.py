@@ -1,12 +1,11 @@
 """Sources of images: crops of ten photographs, or CIFAR-10 in a folder of the user.
 
-Eight photographs ship with the program (`validation_core/data/photographs`, whose README says who
-took them); two lie in scikit-learn's wheel. Each is read once in a process.
+The photographs ship with the program (`validation_core/data/photographs`, whose README says who
+took them). Each is read once in a process.
 """
 
 from __future__ import annotations
 
-import importlib.util
 from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -25,15 +24,12 @@ _SHIPPED = Path(__file__).parents[1] / "data" / "photographs"
 
 
 class _Photograph(NamedTuple):
-    """A colour photograph: its file, its reduction, and the part that is used."""
+    """A colour photograph: its file and its reduction."""
 
     name: str
     file: str
-    """File name, in the program's data or, after "sklearn/", in scikit-learn's folder."""
     reduced: int = 1
     """Pixels up and across that become one, so that a crop holds more than one surface."""
-    box: tuple[int, int, int, int] | None = None
-    """Left, top, right, bottom after that: without a blank sky or a picture's surroundings."""
 
 
 PHOTOGRAPHS = (
@@ -46,8 +42,8 @@ PHOTOGRAPHS = (
     _Photograph("tissue", "tissue.png"),
     # Whole: `benchmarks.galaxies` cuts its sources out of this one.
     _Photograph("galaxies", "galaxies.jpg", 2),
-    _Photograph("pagoda", "sklearn/china.jpg", 2, (0, 60, 320, 214)),
-    _Photograph("flower", "sklearn/flower.jpg", 2, (75, 35, 230, 214)),
+    _Photograph("pagoda", "pagoda.png"),
+    _Photograph("flower", "flower.png"),
 )
 CLASSES = (
     "airplane",
@@ -98,23 +94,12 @@ class _Pixels(NamedTuple):
 
 @cache
 def load_photograph(label: int) -> NDArray[np.uint8]:
-    """Load the photograph of a label (H, W, 3), reduced and cropped."""
+    """Load the photograph of a label (H, W, 3), reduced."""
     from PIL import Image
 
-    _, file, reduced, box = PHOTOGRAPHS[label]
-    with Image.open(_photograph_path(file)) as picture:
-        small = picture.convert("RGB").reduce(reduced)
-    return np.asarray(small.crop(box) if box else small)
-
-
-def _photograph_path(file: str) -> Path:
-    package, _, rest = file.rpartition("/")
-    if not package:
-        return _SHIPPED / file
-    # Found, not imported: scikit-learn would take seconds.
-    spec = importlib.util.find_spec(package)
-    folder = Path(*(spec.submodule_search_locations or ()) if spec else ())
-    return folder / "datasets" / "images" / rest
+    _, file, reduced = PHOTOGRAPHS[label]
+    with Image.open(_SHIPPED / file) as picture:
+        return np.asarray(picture.convert("RGB").reduce(reduced))
 
 
 @cache
