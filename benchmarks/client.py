@@ -189,6 +189,19 @@ class Visitor:
             due[name] = time.perf_counter()
             await self._run(name, by_itself=True)
 
+    async def until_done(self, most: float) -> float:
+        """Seconds until the page asks for no work any more: every result is on it.
+
+        Raises:
+            RuntimeError: where that takes longer than `most` seconds.
+        """
+        start = time.perf_counter()
+        while self._polls:
+            if time.perf_counter() > start + most:
+                raise RuntimeError(f"The page's work took more than {most:.0f} s.")
+            await self.look(max(self._polls.values()) + 0.1)  # in less it polls never
+        return time.perf_counter() - start
+
     async def _run(self, fragment: str = "", *, by_itself: bool = False) -> float:
         start = time.perf_counter()
         if not fragment:

@@ -29,7 +29,7 @@ COLD = {"none": 6.0, "usual": 10.0, "all": 25.0}
 
 def rows(lab: Lab) -> Iterator[Row]:
     """Seconds and peak memory both ways; a process of its own each time."""
-    file, size = _upload(lab.folder)
+    file, size = upload_file(lab.folder)
     limit = 3 * size + 500
     command = [sys.executable, "-m", "benchmarks.diagnosing", str(file)]
     out, _, watch = watched([*command, str(lab.folder / "verdict")])
@@ -61,7 +61,7 @@ def _cpu() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _upload(folder: Path) -> tuple[Path, float]:
+def upload_file(folder: Path) -> tuple[Path, float]:
     """The table as a file, and its arrays' size in MB."""
     benchmark = Gaussian(perturbation="covariance_scaling", dim_x=D, dim_theta=D)
     sketch = sampling.table(benchmark, 1.0, N, K, stream(0, "upload"))

@@ -7,7 +7,7 @@ whatever is computed for it may be computed for any of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri, ndtri
 
 from validation_core.diagnosis.injections.draw_pool import DrawPool
+from validation_core.pieces import slices
 from validation_core.types import Array, PosteriorTable
 
 _ROUNDS, _DEGREES = 4, 4.0  # of Student's t, whose scatter a minority of far draws hardly moves
@@ -24,6 +25,7 @@ _MOST = 4.0  # what a score gains at most by how far outside all others its poin
 _UNIT = 0.25  # of a log radius: what counts as one, a factor of 1.28
 _HELD = 20.0  # sd at which draws are held fast before they are grouped
 _ROWS = 256  # worked on at a time
+_AT_ONCE = 1 << 18  # numbers of truths that are ranked at a time
 _MOVES = 8  # of the two means
 _START = 0.97  # share of points nearer to the middle one than the second centre's start
 _CLEAR = 2.0  # distance of the centres, in sums of both groups' sd along it: two modes
@@ -44,6 +46,11 @@ class PointScores(NamedTuple):
     """Whether it lies in the smaller of two groups of draws: (T, n)."""
     theta: Array
     """The truths themselves: (T, n, D)."""
+
+    @classmethod
+    def joined(cls, blocks: Iterable[PointScores]) -> PointScores:
+        """Those of all truths, from blocks of them."""
+        return cls(*(np.concatenate(part) for part in zip(*blocks, strict=True)))
 
 
 class _RowWhitening(NamedTuple):
@@ -183,12 +190,16 @@ class RankedRows:
     def pooled(self, which: NDArray[np.intp], rng: np.random.Generator) -> PointScores:
         """Scores of points of the pool (T, n), each among the others; 0 is the table's truth."""
         row, last = np.arange(len(self.points)), self.ordered.shape[2] - 1
-        at = np.swapaxes(self.coordinates, 1, 2)[row, which]
-        rank = np.swapaxes(self.ranks, 1, 2)[row, which]
-        highest = np.where(rank == last, self.ordered[..., last - 1], self.ordered[..., last])
-        lowest = np.where(rank == 0, self.ordered[..., 1], self.ordered[..., 0])
-        placed = _PlacedTruths(at, rank, last, highest, lowest)
-        return self._scores(self.points[row, which], placed, rng)
+
+        def block(which: NDArray[np.intp]) -> PointScores:
+            at = np.swapaxes(self.coordinates, 1, 2)[row, which]
+            rank = np.swapaxes(self.ranks, 1, 2)[row, which]
+            highest = np.where(rank == last, self.ordered[..., last - 1], self.ordered[..., last])
+            lowest = np.where(rank == 0, self.ordered[..., 1], self.ordered[..., 0])
+            placed = _PlacedTruths(at, rank, last, highest, lowest)
+            return self._scores(self.points[row, which], placed, rng)
+
+        return PointScores.joined(block(which[part]) for part in self._truths(len(which)))
 
     def moved(
         self, theta: Array, which: NDArray[np.intp], rng: np.random.Generator
@@ -204,15 +215,25 @@ class RankedRows:
         for i in range(n):
             for j in range(c):
                 below[:, i, j] = self.ordered[i, j].searchsorted(at[:, i, j])
-        origin = np.swapaxes(self.ranks, 1, 2)[np.arange(n), which + 1]
-        truth = np.broadcast_to(self.ranks[..., 0], origin.shape)
-        rank = (below - (origin < below) - (truth < below)).astype(np.int32)
-        high = size - 1 - _outermost_taken(size - 1 - origin, size - 1 - truth)
-        highest, lowest = (
-            np.take_along_axis(self.ordered[None], place[..., None], axis=3)[..., 0]
-            for place in (high, _outermost_taken(origin, truth))
-        )
-        return self._scores(theta, _PlacedTruths(at, rank, size - 2, highest, lowest), rng)
+
+        def block(part: slice) -> PointScores:
+            origin = np.swapaxes(self.ranks, 1, 2)[np.arange(n), which[part] + 1]
+            truth = np.broadcast_to(self.ranks[..., 0], origin.shape)
+            rank = (below[part] - (origin < below[part]) - (truth < below[part])).astype(np.int32)
+            high = size - 1 - _outermost_taken(size - 1 - origin, size - 1 - truth)
+            highest, lowest = (
+                np.take_along_axis(self.ordered[None], place[..., None], axis=3)[..., 0]
+                for place in (high, _outermost_taken(origin, truth))
+            )
+            placed = _PlacedTruths(at[part], rank, size - 2, highest, lowest)
+            return self._scores(theta[part], placed, rng)
+
+        return PointScores.joined(block(part) for part in self._truths(len(which)))
+
+    def _truths(self, count: int) -> Iterator[slice]:
+        """So many of `count` truths of all rows at a time as are ranked in little memory."""
+        n, c, _ = self.ordered.shape
+        return slices(count, max(1, _AT_ONCE // (n * c)))
 
     def _scores(
         self, theta: Array, placed: _PlacedTruths, rng: np.random.Generator

@@ -26,13 +26,15 @@ from validation_core.diagnosis.injections.moves import (
     variance_matching_scale,
 )
 from validation_core.diagnosis.questions.cause.ranked_rows import RankedRows
+from validation_core.pieces import slices
 from validation_core.rng import stream
 from validation_core.types import Array
 
 _WAVES = 120  # of the smooth function of x that q's mean is taken for
 _WAVE_RIDGE = 1e-3
 _LONGEST = 1.5  # step in standardised x: beyond, the smooth function is not to be trusted
-_CLOSE, _BLOCK = 0.08, 64  # share of a row's draws that are a draw's neighbours; rows at a time
+_CLOSE = 0.08  # share of a row's draws that are a draw's neighbours
+_PAIRS = 1 << 19  # of draws, compared at a time
 _NEAR, _FAR = 3.5, 12.0  # sd between q's mode and the one it misses
 
 
@@ -521,8 +523,7 @@ def _sharpened(pool: DrawPool) -> Apply:
     means = np.empty((n, k, d))
 
     def fill() -> None:
-        for start in range(0, n, _BLOCK):
-            rows = slice(start, start + _BLOCK)
+        for rows in slices(n, max(1, _PAIRS // k**2)):
             z = (pool.q[rows] - pool.mean[rows, None]) / pool.sd[rows, None]
             z = z @ np.swapaxes(pool.inverse[rows], 1, 2)
             length = np.square(z).sum(2)
