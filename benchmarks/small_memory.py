@@ -37,11 +37,16 @@ def rows(lab: Lab) -> Iterator[Row]:
             seconds = asyncio.run(_diagnosed(server, lab.folder))
             words = f"and then {verdict.SIZE}, every answer after {seconds:.0f} s"
             yield _row(group, memory, words)
+    with bounded(_FREE) as group, within(lab.folder / "alone", group) as server:
+        seconds = asyncio.run(_diagnosed(server, lab.folder))
+        yield _row(group, _FREE, f"{verdict.SIZE} alone, every answer after {seconds:.0f} s")
 
 
 def _row(group: Group, memory: float, what: str) -> Row:
-    ended = f"{group.killed()} processes ended for want of it"
-    return table.at_most(what, "MB", ended, peak=(group.peak(), memory / 1e6))
+    killed = group.killed()
+    ended = f"{killed} processes ended for want of it"
+    row = table.at_most(what, "MB", ended, peak=(group.peak(), memory / 1e6))
+    return row._replace(ok=row.ok and not killed)
 
 
 async def _all_at_once(server: Server, file: Path, visitors: int) -> int:
