@@ -15,7 +15,6 @@ from validation_core.methods.base import Method
 
 HALVINGS = 2
 """Strengths tried within the bracket."""
-_CLEAR, _NOTHING = 0.95, 0.7  # powers above and below which networks would change no answer
 _NEAR = (0.5, 0.95)  # powers, of the first trials, that all trials may find on either side of 80%
 ProgressCallback = Callable[[float], None]
 
@@ -49,38 +48,52 @@ def search_by_ranks(curve: SearchCurve, methods: Sequence[Method], tell: Progres
 def search_by_classifier(
     curve: SearchCurve, methods: Sequence[Method], tell: ProgressCallback
 ) -> None:
-    """Ask the tests of a classifier, from what is not clearly found downwards, then between."""
+    """Ask the tests of a classifier from where the others' power crosses 80% downwards.
+
+    Where the networks' share of the level costs the others that power, upwards.
+    """
     if not methods:
         return
     experiment = curve.experiment
     listed = experiment.injection.strengths
-    open_ = [
-        strength
-        for strength in listed
-        if strength not in curve.pvalues_at or curve.power(strength) < _CLEAR
-    ]
-    high: float | None = next((strength for strength in listed if strength not in open_), None)
-    low: float | None = None
+    tried = sorted({*listed, *curve.pvalues_at})
     everything = (*_asked_of(curve, experiment.methods), *methods)
-    for i, strength in enumerate(reversed(open_)):
+    asked = 0
+
+    def finds(strength: float) -> bool:
+        nonlocal asked
         curve.evaluate(strength, everything, experiment.batches)
-        tell(0.7 * (i + 1) / len(open_))
-        power = curve.power(strength)
-        if power >= POWER:
-            high = strength
-        elif low is None:
-            low = strength
-        if power < _NOTHING:
-            break
-    _halve(curve, everything, low, high)
+        asked += 1
+        tell(0.7 * asked / len(tried))
+        return curve.power(strength) >= POWER
+
+    at = len(tried) - 1
+    while at > 0 and _is_found(curve, tried[at]) and _is_found(curve, tried[at - 1]):
+        at -= 1
+    low: float | None
+    high: float | None
+    if finds(tried[at]):
+        while at > 0 and finds(tried[at - 1]):
+            at -= 1
+        low, high = tried[at - 1] if at else None, tried[at]
+    else:
+        while at + 1 < len(tried) and not finds(tried[at + 1]):
+            at += 1
+        low, high = tried[at], tried[at + 1] if at + 1 < len(tried) else None
+    if low in listed and high in listed:  # no other test has looked between them
+        _halve(curve, everything, low, high)
+
+
+def _is_found(curve: SearchCurve, strength: float) -> bool:
+    """Whether the tests that were asked at this strength find it with 80% power."""
+    return strength in curve.pvalues_at and curve.power(strength) >= POWER
 
 
 def search_by_localizer(curve: SearchCurve, methods: Sequence[Method]) -> None:
     """Ask the tests of a localizer, dear to train, of the strongest defect, if none finds it."""
     experiment = curve.experiment
     strongest = experiment.injection.strengths[-1]
-    found = strongest in curve.pvalues_at and curve.power(strongest) >= POWER
-    if methods and not found:
+    if methods and not _is_found(curve, strongest):
         everything = (*_asked_of(curve, experiment.methods), *methods)
         curve.evaluate(strongest, everything, experiment.batches)
 
