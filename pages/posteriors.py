@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.diagnose import files, view
 from pages.diagnose.files import Tables
-from pages.ui import address, charts, comparison_link, jobs, share
+from pages.ui import address, charts, comparison_link, jobs, live, share
 from pages.ui.jobs import plain
 from pages.ui.once import once
 from pages.ui.services import services
@@ -302,12 +302,14 @@ def _rows(measures: Sequence[Measure], labels: Sequence[str], reference: int) ->
 
 store = services().store
 METHODS = posteriors.methods()
+live.one_screen(1.7)
 st.title("Which posterior is nearest to the true one?", anchor=False)
-st.caption(
-    "Bring two or more tables of draws at the same simulations: checkpoints of one training, "
-    "architectures, amounts of training data. Each row is compared with itself, so that small "
-    "differences show."
-)
+with st.container(key="about"):
+    st.caption(
+        "Bring two or more tables of draws at the same simulations: checkpoints of one training, "
+        "architectures, amounts of training data. Each row is compared with itself, so that small "
+        "differences show."
+    )
 jobs.notices()
 seed = view.seed()
 tables = _chosen()

@@ -37,6 +37,7 @@ _MEASURE = """(charts) => {
   const first = charts.slice(0, 1)
   const rails = first.flatMap((root) => seen(root, '.sliders input[type=range]'))
   const pictures = first.flatMap((root) => {
+    if (root.matches('.js-plotly-plot')) return [root]
     const drawn = seen(root, 'svg[role=img]').sort((a, b) => box(a).top - box(b).top)
     return root.classList.contains('lesson') ? drawn : drawn.slice(0, 1)
   })
@@ -81,7 +82,7 @@ def main() -> None:
 
 def problems(page: Page) -> Iterator[str]:
     """What of an open page cannot be seen without scrolling."""
-    over = page.locator(".live").evaluate_all(_MEASURE)
+    over = page.locator(".live, .js-plotly-plot").evaluate_all(_MEASURE)
     if over["wide"] > 1:
         yield f"{over['wide']:.0f} px wider than its window"
     for what in ("slider", "picture"):

@@ -44,7 +44,9 @@ def unpacked(payload):
         values = np.frombuffer(rest, kind, int(np.prod(shape)), offset).reshape(shape)
         if "step" not in packed:
             return values
-        return np.where(values == -32768, np.nan, packed["middle"] + packed["step"] * values)
+        return np.where(
+            values == np.iinfo(kind).min, np.nan, packed["middle"] + packed["step"] * values
+        )
 
     return head, numbers
 
@@ -87,6 +89,25 @@ def test_coarse_numbers_are_off_by_half_a_step_at_most():
     assert np.isnan(result).sum() == 1
     assert np.nanmax(np.abs(result - values)) <= np.ptp(values[np.isfinite(values)]) / 65_000
     assert len(payload.body) <= 2 * values.size + 4 * 40 + 4
+
+
+def test_coarse_numbers_on_few_even_steps_are_exact_in_bytes():
+    """Counts over a sample's size, less the diagonal, as of an ECDF."""
+    counts = np.random.default_rng(0).integers(0, 101, (5, 21))
+    values = counts / 100 - np.linspace(0, 1, 21)
+    values[0, 3] = np.nan
+    head, numbers = unpacked(made(Line(np.arange(21.0), over(values, "x", coarse=True), color="")))
+    packed = head["panels"][0]["marks"][0]["y"]
+    assert packed["bytes"] == 1
+    np.testing.assert_allclose(numbers(packed), values, rtol=0, atol=1e-12)
+
+
+def test_equal_blocks_travel_once():
+    once, twice = (
+        made(*lines)
+        for lines in ([Line(EDGES, EDGES, color="")], [Line(EDGES, EDGES, color="")] * 2)
+    )
+    assert len(once.body) == len(twice.body) == 4 * len(EDGES)
 
 
 def test_numbers_after_bytes_are_read_where_they_lie():

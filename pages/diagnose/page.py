@@ -75,6 +75,7 @@ st.title("Is my posterior right?", anchor=False)
 jobs.notices()
 alpha, seed = view.level((0.01, 0.05, 0.1)), view.seed()
 chosen = source.choose()
+source.say_lost()
 about = ""
 if not chosen and source.waits():
     about = f"Example: {uncapitalise(examples.ABOUT_WRONG)}"

@@ -53,16 +53,23 @@ def waits() -> bool:
     return st.session_state.get("source") == "file" and not st.session_state.get("file")
 
 
-def _again() -> Tables:
-    """The table that this browser looked at before, after a refresh; others of its own to pick."""
-    before = recent.listed()
-    table = recent.addressed()
-    if table is None and recent.asked():
+def say_lost() -> None:
+    """Say of a table that the address names and that is not here, that the file is needed."""
+    kind = str(st.session_state.get("source"))
+    if kind not in ("file", "path") or st.session_state.get(kind):
+        return
+    if recent.asked() and recent.addressed() is None:
         st.info(
             "This link names a table that was uploaded in another browser, or is no longer kept "
             "here. Upload the file again; the settings of the link are kept.",
             icon=":material/link_off:",
         )
+
+
+def _again() -> Tables:
+    """The table that this browser looked at before, after a refresh; others of its own to pick."""
+    before = recent.listed()
+    table = recent.addressed()
     if not before:
         return []
     with st.container(horizontal=True, vertical_alignment="center"):

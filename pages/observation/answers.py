@@ -33,7 +33,7 @@ print(result["{name}"].sentences)
 
 def show(answer: ObservationAnswer, label: str) -> None:
     """One answer: its claim, what it cannot say, and its figures."""
-    with st.container(border=True, key=f"answer-{answer.name}"):
+    with st.container(border=True, gap="xsmall", key=f"answer-{answer.name}"):
         st.subheader(f"{_ICONS[answer.wrong]} {answer.title}", anchor=False)
         first, *more = answer.sentences
         st.markdown(f"**{in_markdown(plain(first))}**")

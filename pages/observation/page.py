@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.diagnose import place, source, view
+from pages.diagnose.files import Tables
 from pages.diagnose.place import NothingTyped
 from pages.observation import answers
-from pages.ui import jobs
+from pages.ui import jobs, live
 from pages.ui.jobs import plain
 from pages.ui.once import once
 from pages.ui.services import services
@@ -22,11 +24,9 @@ from validation_core.tables import TableUpload, Upload
 from validation_core.tables.observed import read_observation
 
 _WAVE = "A second wave"
-_ABOUT = (
-    f"Example: {examples.ABOUT_WRONG} The observation has a second wave, which the simulator "
-    "cannot make."
-)
+_ABOUT = "Example: an epidemic with a second wave, which the simulator cannot make."
 _MEGABYTES = 50
+_BESIDE = 260  # pixels that a desk has left beside the inputs
 _FILE = (
     "`.npz` with `x_o` (M,) or (J, M), your observation or several; and any of `theta_o` (K, D), "
     "q's draws there; `x_rep` (L, M), data simulated at these draws; `log_q_o` and `log_joint_o` "
@@ -35,18 +35,36 @@ _FILE = (
 )
 
 
-def _prepared(upload: TableUpload, example: bool) -> Prepared | None:
+def _chosen(inputs: DeltaGenerator) -> tuple[Tables, bool]:
+    """The table that the user chose, and whether it is the example; its form is folded away."""
+    with inputs, st.popover("Your table", icon=":material/upload_file:"):
+        chosen = source.choose()
+        example = not chosen and source.waits()
+        if example:
+            st.caption(plain(f"Until you bring one, an example. {examples.ABOUT_WRONG}"))
+    source.say_lost()
+    if example:
+        return [("an example", examples.wrong())], True
+    if not chosen:
+        st.info("No table has been read yet: see *Your table*.")
+    return chosen, False
+
+
+def _prepared(upload: TableUpload, example: bool, inputs: DeltaGenerator) -> Prepared | None:
     """The observation that is asked for; None while there is none, its refusal shown."""
-    try:
-        own = "My x_o" if upload.observations is not None else ""
-        where = place.asked(upload, _WAVE if example else own)
-    except NothingTyped:
-        return None
-    with st.popover("Observation from a file", icon=":material/upload_file:", type="tertiary"):
-        st.markdown(_FILE)
-        sent = st.file_uploader(
-            "File of your observation", key="observed-file", max_upload_size=_MEGABYTES
-        )
+    with inputs:
+        with st.popover("Observation from a file", icon=":material/upload_file:", type="tertiary"):
+            st.markdown(_FILE)
+            sent = st.file_uploader(
+                "File of your observation", key="observed-file", max_upload_size=_MEGABYTES
+            )
+        try:
+            own = "My x_o" if upload.observations is not None else ""
+            where = place.asked(upload, _WAVE if example else own)
+        except NothingTyped:
+            return None
+        if example:
+            st.caption(_ABOUT, width=_BESIDE)
     try:
         given: Mapping[str, Any] = {} if sent is None else read_observation(sent, sent.name)
         if "x_o" not in given:
@@ -78,14 +96,14 @@ def _look(ready: Prepared, alpha: float, seed: int) -> Sequence[ObservationAnswe
     )
 
 
-def _show(upload: Upload, label: str, example: bool) -> None:
+def _show(upload: Upload, label: str, example: bool, inputs: DeltaGenerator) -> None:
     try:
         require_x(upload)
     except ValueError as refusal:
         st.info(plain(str(refusal)))
         return
     assert isinstance(upload, TableUpload), "others have no x"
-    ready = _prepared(upload, example)
+    ready = _prepared(upload, example, inputs)
     if ready is None:
         return
     tasks.register_upload(ready.upload)
@@ -108,12 +126,10 @@ def _show(upload: Upload, label: str, example: bool) -> None:
 
 
 alpha, seed = view.level((0.01, 0.05, 0.1)), view.seed()
+live.one_screen(1.7)
 st.title("Can I trust q at my observation?", anchor=False)
 jobs.notices()
-chosen = source.choose()
-example = not chosen and source.waits()
-if example:
-    chosen = [("an example", examples.wrong())]
-    st.caption(plain(_ABOUT))
+inputs = st.container(horizontal=True, vertical_alignment="bottom", key="inputs")
+chosen, example = _chosen(inputs)
 for label, upload in chosen[:1]:
-    _show(upload, label, example)
+    _show(upload, label, example, inputs)

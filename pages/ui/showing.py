@@ -25,10 +25,10 @@ html { font-size: clamp(18px, 2.6vh, 30px); --nearer: 1.35; }
 .stMainBlockContainer { padding: 0.7rem 1.2rem 2.6rem !important; max-width: none !important; }
 .stMainBlockContainer h1 { font-size: 1.15rem !important;
   padding: 0 0 1rem !important; }
-[data-testid="stCaptionContainer"], .st-key-lesson,
-[data-testid="stDownloadButton"], [data-testid="stPopover"],
+[data-testid="stCaptionContainer"], .st-key-lesson, .st-key-reading,
+[data-testid="stDownloadButton"],
+[data-testid="stLayoutWrapper"]:has(> [data-testid="stPopover"]),
 [data-testid="stLayoutWrapper"]:has(> .st-key-upload),
-.stMainBlockContainer:has(.stVerticalBlock[class*="st-key-answer-"]) .st-key-source,
 [data-testid="stPageLink"], [class*="st-key-copy-link"] { display: none !important; }
 [data-testid="stElementContainer"]:has(.stPlotlyChart) { zoom: var(--nearer); }
 [data-testid="stFullScreenFrame"]:has(.stPlotlyChart) { width: calc(100% / var(--nearer)); }

@@ -38,10 +38,11 @@ def _show(study: BoundaryPowerStudy, m: int, sample: int) -> None:
     c, degrees = live.chart(
         payload, key="weak", default=(1.0, 0.0), url=("c", "angle"), save_as="Weak classifiers"
     )
-    st.markdown(READING)
-    st.markdown(pictures.correct_q_text(study.n))
-    st.caption(f"Closed forms and trials at c = {c:g}, {degrees:.0f}°, n = {study.n} a class")
-    st.table(_numbers(power, study.n, m, c, degrees))
+    with st.container(key="reading"):
+        st.markdown(READING)
+        st.markdown(pictures.correct_q_text(study.n))
+        st.caption(f"Closed forms and trials at c = {c:g}, {degrees:.0f}°, n = {study.n} a class")
+        st.table(_numbers(power, study.n, m, c, degrees))
 
 
 def _chart(power: BoundaryPower, n: int, m: int, sample: int) -> Payload:

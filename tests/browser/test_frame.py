@@ -14,20 +14,22 @@ from tests.browser.driving import (
     registered_pages,
     serving,
     settled,
+    shown,
 )
 from tests.browser.keyboard import keyboard_problems, tab_to
+from tests.screens import SIZES, problems
 from tests.server import free_port
 
 PAGES = registered_pages()
 NAMES = [page.title for page in PAGES]
 ALIVE = (
     "", "weak-classifiers", "conformal-c2st", "colt", "symmetric-divergence", "compare",
-    "diagnose", "compare-posteriors", "methods", "train-an-estimator",
+    "diagnose", "observation", "compare-posteriors", "methods", "train-an-estimator",
 )  # fmt: skip
 """Pages that show a picture at the first visit, no button in the way."""
 DRAWN = (
     "", "lessons", "name-that-defect", "weak-classifiers", "conformal-c2st", "colt",
-    "symmetric-divergence", "high-dimensions", "compare", "compare-posteriors",
+    "symmetric-divergence", "high-dimensions", "compare", "observation", "compare-posteriors",
     "train-an-estimator",
 )  # fmt: skip
 """Pages whose pictures have words in SVG at the first visit."""
@@ -152,6 +154,17 @@ def _opens_dark_and_narrow(page, listed_page):
         assert not faint(words)
         assert len(words) > 5 or listed_page.path not in DRAWN
     assert not serious(page, CONTRAST)
+
+
+@pytest.mark.parametrize("path", ["weak-classifiers", "observation", "compare-posteriors"])
+@pytest.mark.parametrize("size", ["desk", "phone"])
+def test_the_first_picture_is_on_the_first_screen(window, server, path, size):
+    """With the sliders that move it, of the live charts and of plotly's."""
+    phone = size == "phone"
+    page = window(server.url, viewport=SIZES[size], has_touch=phone, is_mobile=phone)
+    page.goto(f"{server.url}/{path}")
+    shown(page.locator(".live svg[role=img], .js-plotly-plot").first)
+    assert list(problems(settled(page))) == []
 
 
 def test_all_is_done_by_keyboard(visit):

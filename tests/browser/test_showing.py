@@ -72,6 +72,18 @@ def test_the_playground_is_on_one_screen(visit):
         assert until(lambda: 0 <= _room_below(page, plot) < 100), "as high as the window has room"
 
 
+def test_weak_classifiers_show_all_that_sliders_move(visit):
+    """Of their four pictures; presented, no text lies below them, under the bar."""
+    page = visit("weak-classifiers", viewport=ROOMS[0])
+    plots = page.locator(".live figure:visible .plot")
+    expect(plots).to_have_count(4)
+    settled(page)
+    assert all(_room_below(page, plot) > 0 for plot in plots.all())
+    room = visit("weak-classifiers?present", viewport=ROOMS[0])
+    expect(room.locator(".live figure:visible .plot")).to_have_count(4)
+    expect(room.get_by_text("How to read it.")).to_be_hidden()
+
+
 @pytest.mark.parametrize(
     ("address", "share"), [("name-that-defect?present", 0.5), ("observation?present", 0.4)]
 )

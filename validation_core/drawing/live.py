@@ -1,7 +1,8 @@
 """Serialisation of pictures for the browser, where `browser/` draws them and follows sliders.
 
 Every grid value is shipped once: a description in JSON and one block of numbers. Numbers are
-float32; those of heat maps and pixels bytes, a quarter of that; coarse ones 16 bits, half of it.
+float32; those of heat maps and pixels bytes, a quarter of that; coarse ones 16 bits, half of it,
+or bytes where these hold them as well. Equal blocks are sent once.
 """
 
 from __future__ import annotations
@@ -81,8 +82,9 @@ DASHES = {
     "longdashdot": "12 3 2 3",
 }
 """Plotly's names of dashes, as lengths in SVG."""
-_STEPS, _NOTHING = 32_767, -32_768
-"""Largest number of steps of a coarse number from the middle; and the code of NaN."""
+_STEPS, _FEW = 32_767, 127
+"""Largest number of steps of a coarse number from the middle, in 16 bits and in bytes; the number
+below the least one is NaN."""
 MARK_FIELDS: Mapping[type[Mark], tuple[str, Mapping[str, str]]] = {
     Bars: ("bars", {"x": "edges", "y": "heights", "shift": "shift", "color": "color",
                     "opacity": "opacity", "label": "label", "at": "label_at"}),
@@ -329,6 +331,8 @@ class _Packer:
     used: int = 0
     packed: dict[int, tuple[Over, dict[str, Any]]] = field(default_factory=dict)
     """Packed values by their id, valid while the values are referenced here."""
+    places: dict[bytes, int] = field(default_factory=dict)
+    """Where each block lies."""
 
     @property
     def body(self) -> bytes:
@@ -376,24 +380,42 @@ class _Packer:
         """Store numbers as they are if 16-bit or 8-bit, else as float32."""
         bits = {"int8": "i1", "uint8": "u1", "int16": "<i2"}.get(values.dtype.name, "<f4")
         flat = np.ascontiguousarray(values, dtype=bits).ravel()
-        packed = {"first": self.used // flat.itemsize, "shape": list(values.shape), "by": by}
         raw = flat.tobytes()
         raw += b"\0" * (-len(raw) % 4)  # float32 may begin at multiples of 4 only
-        self.blocks.append(raw)
-        self.used += len(raw)
+        place = self.places.setdefault(raw, self.used)
+        if place == self.used:
+            self.blocks.append(raw)
+            self.used += len(raw)
+        packed = {"first": place // flat.itemsize, "shape": list(values.shape), "by": by}
         return packed if bits == "<f4" else {**packed, "bytes": flat.itemsize}
 
     def _steps(self, values: NDArray[Any], by: list[int]) -> dict[str, Any]:
-        """Store numbers as 16-bit steps from their middle, with one step reserved for NaN."""
+        """Store numbers as steps from their middle, with one step reserved for NaN."""
         numbers = np.asarray(values, dtype=np.float64)
         there = numbers[~np.isnan(numbers)]
         low, high = (float(there.min()), float(there.max())) if there.size else (0.0, 0.0)
-        middle, step = (low + high) / 2, (high - low) / (2 * _STEPS) or 1.0
-        steps = np.where(np.isnan(numbers), _NOTHING, np.round((numbers - middle) / step))
-        return {**self._block(steps.astype(np.int16), by), "middle": middle, "step": step}
+        count = _even_steps((there - low) / ((high - low) or 1.0))
+        most, kind = (_FEW, np.int8) if count else (_STEPS, np.int16)
+        step = (high - low) / (count or 2 * most) or 1.0
+        middle = low + most * step if count else (low + high) / 2
+        steps = np.where(np.isnan(numbers), -most - 1, np.round((numbers - middle) / step))
+        return {**self._block(steps.astype(kind), by), "middle": middle, "step": step}
 
     def _strings(self, values: NDArray[Any], by: list[int]) -> dict[str, Any]:
         # Captions repeat: each distinct one is sent once, the grid as indices.
         kinds, index = np.unique(values.astype(str), return_inverse=True)
-        places = index.reshape(values.shape).astype(np.int16 if len(kinds) < 2**15 else np.float32)
+        least = np.int8 if len(kinds) < 2**7 else np.int16 if len(kinds) < 2**15 else np.float32
+        places = index.reshape(values.shape).astype(least)
         return {"strings": kinds.tolist(), **self._block(places, by)}
+
+
+def _even_steps(parts: NDArray[np.float64]) -> int:
+    """Number of even steps from 0 to 1 of which some hold all of these parts; 0 if a byte does not
+    count them.
+    """
+    kinds = np.unique(np.round(parts, 9))
+    if not 1 < len(kinds) <= 2 * _FEW + 1:
+        return 0
+    count = round(1 / np.diff(kinds).min())
+    even = np.abs(count * kinds - np.round(count * kinds)).max() < 1e-6
+    return count if even and count <= 2 * _FEW else 0

@@ -23,7 +23,7 @@ const change = (node, name, value) => {
 const say = (node, text) => { if (node.textContent !== text) node.textContent = text }
 
 // Message: length of the JSON, the JSON, then all numbers: float32, or bytes where they are small,
-// or steps of 16 bits from a middle.
+// or steps from a middle, of 16 bits or in bytes.
 const read = (bytes) => {
   const copy = bytes.slice()
   const length = new DataView(copy.buffer).getUint32(0, true)
@@ -42,7 +42,8 @@ const pick = (chart, packed) => {
   const first = packed.first + place * size
   const part = chart.numbers[packed.bytes ?? 4].subarray(first, first + size)
   if (packed.step === undefined) return part
-  return Float32Array.from(part, (v) => v === -32768 ? NaN : packed.middle + v * packed.step)
+  const nothing = packed.bytes === 1 ? -128 : -32768
+  return Float32Array.from(part, (v) => v === nothing ? NaN : packed.middle + v * packed.step)
 }
 const number = (chart, packed, otherwise = 0) => {
   if (packed === null || packed === undefined) return otherwise

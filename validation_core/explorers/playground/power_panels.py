@@ -46,7 +46,7 @@ def power_over_gamma(
     ticks = np.round(np.linspace(0, count - 1, shown)).astype(int)
     marks: list[Mark] = [level_line(LEVEL), VLine(over(places, "gamma"))]
     for method, rate in zip(METHODS, rates.rate, strict=True):
-        marks.append(rate_line(places, rate, method_look(method.name), "beta"))
+        marks.append(rate_line(places, rate, method_look(method.name), "beta", coarse=True))
     even = np.allclose(np.diff(seen.gammas), np.diff(seen.gammas)[0])
     name = scale.axis if scale.logarithmic else "gamma"
     stretched = "" if even or scale.logarithmic else " (axis stretched where curves rise)"
@@ -93,7 +93,7 @@ def power_over_beta(seen: Playground, rates: PlaygroundRates) -> Panel:
     """Power over beta."""
     marks: list[Mark] = [level_line(LEVEL), VLine(over(BETAS, "beta"))]
     for method, rate in zip(METHODS, rates.rate, strict=True):
-        marks.append(rate_line(BETAS, rate.T, method_look(method.name), "gamma"))
+        marks.append(rate_line(BETAS, rate.T, method_look(method.name), "gamma", coarse=True))
     return Panel(
         marks,
         title="Power over beta",

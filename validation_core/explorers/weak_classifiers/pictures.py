@@ -89,7 +89,7 @@ def payload(
             _power_panel(rates, counts, trials, m, along="angle"),
         ],
         headline=headline(rates),
-        columns=3,
+        columns=4,
     )
 
 
