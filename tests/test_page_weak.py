@@ -35,7 +35,7 @@ def shown(value, numbers, at):
         return value
     if "strings" in value:
         place = np.ravel_multi_index([at[s] for s in value["by"]], value["shape"])
-        places = numbers.view("<i2") if value.get("bytes") == 2 else numbers
+        places = numbers.view({1: "<i1", 2: "<i2", 4: "<f4"}[value.get("bytes", 4)])
         return value["strings"][int(places[value["first"] + place])]
     parts = {name: shown(part, numbers, at) for name, part in value["parts"].items()}
     return value["template"].format(**parts)

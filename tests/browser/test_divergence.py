@@ -65,6 +65,29 @@ def test_a_first_visit_has_every_figure(visit):
     no_exception(page)
 
 
+def test_captions_move_no_picture_while_sliders_move(visit):
+    """Of whatever length they are: all below would be laid out and drawn anew."""
+    page = settled(visit(PATH))
+    figures = _chart(page).locator("figure")
+    expect(figures).to_have_count(5)
+    tops = """all => all.map((one) => Math.round(
+      one.getBoundingClientRect().top - all[0].getBoundingClientRect().top))"""
+    before = figures.evaluate_all(tops)
+    for label in ("Draws weighed, M", "Data sets averaged, K"):
+        rail = _slider(page, label)
+        for step in range(int(rail.get_attribute("max")) + 1):
+            rail.evaluate(
+                """(it, step) => { it.value = step
+                  it.dispatchEvent(new Event('input', { bubbles: true })) }""",
+                step,
+            )
+            page.evaluate(
+                "() => new Promise((done) => requestAnimationFrame(() => "
+                "requestAnimationFrame(done)))"
+            )
+            assert figures.evaluate_all(tops) == before
+
+
 def test_the_first_panel_begins_by_itself(ran, visit):
     assert len(ran) >= 4
     page = visit(CHEAP)

@@ -55,6 +55,11 @@ const words = (chart, value) => {
   if (value.strings) return value.strings[pick(chart, value)[0]]
   return value.template.replace(/\{(\w+)\}/g, (_, name) => words(chart, value.parts[name]))
 }
+const longest = (value) => {
+  if (!value || typeof value === "string") return value || ""
+  if (value.strings) return value.strings.reduce((a, b) => (b.length > a.length ? b : a), "")
+  return value.template.replace(/\{(\w+)\}/g, (_, name) => longest(value.parts[name]))
+}
 // Which sliders a description depends on.
 const sliders = (value, found = new Set()) => {
   if (value && typeof value === "object") {
@@ -271,6 +276,21 @@ const onePage = (chart) => chart.root.getRootNode().host?.closest('[data-testid=
 // Where a node begins in the window before anything is scrolled.
 const topOf = (chart, node) =>
   node.getBoundingClientRect().top + (onePage(chart)?.scrollTop ?? scrollY)
+// A caption keeps room for its longest words, or else what lies below it, the whole page, would
+// be moved and drawn anew while a slider is dragged.
+const keepRoom = (chart) => {
+  const captions = chart.texts.filter(({ node, value }) =>
+    node.tagName === "FIGCAPTION" && sliders(value).size)
+  for (const { node, value } of captions) {
+    node.style.minHeight = ""
+    node.textContent = longest(value)
+  }
+  const heights = captions.map(({ node }) => node.getBoundingClientRect().height)
+  captions.forEach(({ node, value }, i) => {
+    node.style.minHeight = `${heights[i]}px`
+    node.textContent = words(chart, value)
+  })
+}
 // Draw what is seen and has another size than it was drawn at.
 const drawAnew = (chart) => {
   for (const panel of chart.panels) {
@@ -324,6 +344,7 @@ const build = (chart, root) => {
     listen(chart)
   } else {
     sayAll(chart) // words take their room first
+    keepRoom(chart)
     if (presenting()) oneScreen(chart)
     else firstScreen(chart)
     drawAnew(chart) // only now have all of them their width
@@ -373,6 +394,7 @@ export default function (component) {
       if (root.clientWidth === width && !present) return
       width = root.clientWidth
       if (built.lesson) return dress(built)
+      keepRoom(built)
       if (present) oneScreen(built)
       else firstScreen(built)
       drawAnew(built)
