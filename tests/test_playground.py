@@ -374,6 +374,7 @@ def test_shipped_pvalues_are_those_of_the_shipped_networks(kept):
         trained_scores.trained(store, study.classifier),
         trained_scores.trained(store, study.localizer),
     )
+    trained_scores.ready(store, study.benchmark)
     read = study.scores_at(*networks, index, beta)
     running = [method for method in METHODS if beta in playground.betas_of(method)]
     gamma = study.gammas[index]
