@@ -108,6 +108,24 @@ def _summary(seconds: list[float]) -> tuple[float, float]:
     return float(1000 * np.median(seconds)), float(1000 * np.quantile(seconds, 0.95))
 
 
+def first_visit(url: str) -> tuple[float, int]:
+    """Seconds from the address to a drawn picture in a fresh browser, and its largest message."""
+    sizes: list[int] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page(viewport={"width": 1280, "height": 720})
+        page.on(
+            "websocket",
+            lambda socket: socket.on("framereceived", lambda frame: sizes.append(len(frame))),
+        )
+        start = time.perf_counter()
+        page.goto(url)
+        page.wait_for_selector(DRAWN)
+        seconds = time.perf_counter() - start
+        browser.close()
+    return seconds, max(sizes)
+
+
 @contextmanager
 def open_page(url: str) -> Iterator[tuple[Page, list[float]]]:
     """An open page, and the times at which its browser sent something to the server."""

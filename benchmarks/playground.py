@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 from benchmarks import rows as table
-from benchmarks.browser import CHROMIUM, DRAWN, FLAGS, open_page
+from benchmarks.browser import DRAWN, first_visit, open_page
 from benchmarks.lab import Lab
 from benchmarks.rows import Row
 from benchmarks.servers import product
@@ -39,8 +39,8 @@ def rows(lab: Lab) -> Iterator[Row]:
 
 
 def _home(url: str) -> Iterator[Row]:
-    _first(url)  # the server itself begins
-    visits = [_first(url) for _ in range(_VISITS)]
+    first_visit(url)  # the server itself begins
+    visits = [first_visit(url) for _ in range(_VISITS)]
     yield table.at_most(
         "playground: address to picture, warm server, first visit", "s",
         f"{_VISITS} visits", median=(float(np.median([s for s, _ in visits])), 1.5),
@@ -122,26 +122,8 @@ def _systems(url: str) -> Iterator[Row]:
                 page.wait_for_timeout(800)
         yield table.latency("high-dimensions: another system", times, 300, 600)
     for name in names:
-        _, largest = _first(f"{url}/high-dimensions?system={name.replace(' ', '+')}")
+        _, largest = first_visit(f"{url}/high-dimensions?system={name.replace(' ', '+')}")
         yield table.at_most(f"{name}: largest message", "bytes", bytes=(largest, _WIRE))
-
-
-def _first(url: str) -> tuple[float, int]:
-    """Seconds from the address to a drawn picture in a fresh browser, and its largest message."""
-    sizes: list[int] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        page = browser.new_page(viewport={"width": 1280, "height": 720})
-        page.on(
-            "websocket",
-            lambda socket: socket.on("framereceived", lambda frame: sizes.append(len(frame))),
-        )
-        start = time.perf_counter()
-        page.goto(url)
-        page.wait_for_selector(DRAWN)
-        seconds = time.perf_counter() - start
-        browser.close()
-    return seconds, max(sizes)
 
 
 _DRAGGING = """async (input, seconds) => {

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from playwright.sync_api import sync_playwright
 
 from benchmarks import rows as table
-from benchmarks.browser import CHROMIUM, FLAGS, open_page
+from benchmarks.browser import DRAWN, first_visit, open_page
 from benchmarks.lab import Lab
 from benchmarks.rows import Row
 from benchmarks.servers import WARM, product
@@ -36,8 +35,8 @@ class Times(NamedTuple):
 def rows(lab: Lab) -> Iterator[Row]:
     """First visits to the film of two moons, then the same estimator at other seeds."""
     with product(lab.folder / "train") as server:
-        _visit(server.url)  # the server itself begins
-        visits = [_visit(server.url) for _ in range(_VISITS)]
+        first_visit(f"{server.url}/{_PATH}")  # the server itself begins
+        visits = [first_visit(f"{server.url}/{_PATH}") for _ in range(_VISITS)]
         yield table.at_most(
             "estimator page: address to film, warm server, first visit", "s",
             f"{_VISITS} visits", median=(float(np.median([s for s, _ in visits])), _OPEN),
@@ -53,24 +52,6 @@ def rows(lab: Lab) -> Iterator[Row]:
     yield table.at_most(f"{what}: film to verdict", "s", note, median=(times.verdict, _VERDICT))
 
 
-def _visit(url: str) -> tuple[float, int]:
-    """Seconds from the address to the film in a fresh browser, and the largest message."""
-    sizes = [0]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        page = browser.new_page(viewport={"width": 1280, "height": 720})
-        page.on(
-            "websocket",
-            lambda socket: socket.on("framereceived", lambda frame: sizes.append(len(frame))),
-        )
-        start = time.perf_counter()
-        page.goto(f"{url}/{_PATH}")
-        page.wait_for_selector(".live svg path", state="attached")
-        seconds = time.perf_counter() - start
-        browser.close()
-    return seconds, max(sizes)
-
-
 def _train(url: str, seed: int) -> Times:
     """Press Train at a seed that does not ship, and wait for what follows."""
     with open_page(f"{url}/{_PATH}?seed={seed}") as (page, _):
@@ -79,7 +60,7 @@ def _train(url: str, seed: int) -> Times:
         page.wait_for_timeout(1000)
         start = time.perf_counter()
         button.click()
-        page.wait_for_selector(".live svg path", state="attached", timeout=_LONGEST)
+        page.wait_for_selector(DRAWN, timeout=_LONGEST)
         first = time.perf_counter()
         page.get_by_text("Do the tests see what is wrong?").wait_for(timeout=_LONGEST)
         film = time.perf_counter()
