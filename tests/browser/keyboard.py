@@ -36,23 +36,24 @@ _TOOLS = """() => {
     && node.tabIndex >= 0 && !node.disabled && node.role !== 'radio' && node.type !== 'radio'
     && node.type !== 'file' && node.checkVisibility({ visibilityProperty: true })
     && node.getBoundingClientRect().width > 0)
-  window.keyboard = { active, look, named, stops, seen: new Map() }
+  window.keyboard = { active, look, named, stops, seen: new Map(), fade: 300 }
 }"""
-# A table's cells share one stop, and are rung in its canvas; a field's border fades in.
+# A table's cells share one stop, and are rung in its canvas; a field's border fades in and out.
 _NEXT = """async () => {
   const k = window.keyboard, node = k.active(), cell = node?.matches('canvas, td, th')
   if (!node || node === document.body || (k.seen.has(node) && !cell)) return [true, []]
   const { top, bottom } = node.getBoundingClientRect()
-  if (node.matches('input')) await new Promise((done) => setTimeout(done, 60))
+  if (node.matches('input')) await new Promise((done) => setTimeout(done, k.fade))
   k.seen.set(node, cell ? null : k.look(node))
   return [false, bottom < 0 || top > innerHeight ? [`out of sight: ${k.named(node)}`] : []]
 }"""
 # Within a toolbar arrows go on from its one stop.
-_AFTERWARDS = """() => {
-  const { seen, stops, named, look } = window.keyboard
+_AFTERWARDS = """async () => {
+  const { seen, stops, named, look, fade } = window.keyboard
   const same = ([node, ringed]) => ringed && node.isConnected && look(node) === ringed
   const bars = [...seen.keys()].map((node) => node.closest('[role=toolbar]')).filter(Boolean)
   document.activeElement.blur()
+  await new Promise((done) => setTimeout(done, fade))
   return [...seen].filter(same).map(([node]) => `without a ring: ${named(node)}`)
     .concat(stops().filter((node) => !seen.has(node) && !bars.some((bar) => bar.contains(node)))
       .map((node) => `not reached: ${named(node)}`))
