@@ -71,7 +71,7 @@ def unpacked(app):
 
     def numbers(packed):
         size = packed.get("bytes", 4)
-        kind, count = {2: "<i2", 4: "<f4"}[size], int(np.prod(packed["shape"]))
+        kind, count = {1: "<i1", 2: "<i2", 4: "<f4"}[size], int(np.prod(packed["shape"]))
         return np.frombuffer(rest, kind, count, size * packed["first"]).reshape(packed["shape"])
 
     return head, numbers
