@@ -184,6 +184,7 @@ def test_the_readmes_table_is_what_ships():
     rows = [
         list(found)
         for board in scoreboard.shipped()
+        if board.benchmark.estimator == "nsf"  # the page has the others too
         for found in scoreboard_panels.findings(board, scoreboard.columns(board, Store.usual()))
     ]
     assert rows
