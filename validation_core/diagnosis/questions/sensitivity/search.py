@@ -67,11 +67,8 @@ def search_by_classifier(
         tell(0.7 * asked / len(tried))
         return curve.power(strength) >= POWER
 
-    at = len(tried) - 1
-    while at > 0 and _is_found(curve, tried[at]) and _is_found(curve, tried[at - 1]):
-        at -= 1
-    low: float | None
-    high: float | None
+    low, high = _bracket(curve, tried)
+    at = len(tried) - 1 if high is None else tried.index(high)
     if finds(tried[at]):
         while at > 0 and finds(tried[at - 1]):
             at -= 1
@@ -109,7 +106,7 @@ def _bracket(curve: SearchCurve, strengths: Sequence[float]) -> tuple[float | No
     """The weakest strength from which on all are found, and the one below it."""
     low: float | None = None
     for i, strength in reversed(list(enumerate(strengths))):
-        if curve.power(strength) < POWER:
+        if not _is_found(curve, strength):
             low = strength
             return low, strengths[i + 1] if i + 1 < len(strengths) else None
     return None, strengths[0]
