@@ -323,8 +323,11 @@ def test_tasks_that_are_alike_run_apart_on_processors_and_one_share_on_each_gpu(
         gpus = 2
 
     gate.given.clear()
+    gate.open.clear()  # a GPU that is free again by then would take a part of the other's share
     several = Engine(store, Two())
     job = several.submit([Step("first", gpu=False), *(Alike(f"s{i}") for i in range(4))], "me")
+    eventually(lambda: len(gate.given) == 3)
+    gate.open.set()
     assert several.wait(job.key, "me", LONG_WAIT).state == "done"
     assert gate.given == ["first", "s0+s1", "s2+s3"]
     engine.close()
