@@ -15,6 +15,7 @@ from validation_core.estimators import (
     MaskedAutoregressiveFlow,
     NeuralSplineFlow,
     ProductOfMarginals,
+    flow_training,
 )
 from validation_core.estimators.base import TrainingDiverged
 from validation_core.estimators.fitting import Course, fit, split
@@ -89,6 +90,20 @@ def test_side_by_side_they_take_the_steps_that_they_take_alone(recipe):
             np.testing.assert_allclose(beside.network[name], weights, atol=2e-4)
         for name, course in alone.history.items():
             np.testing.assert_allclose(beside.history[name], course, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["maf", "nsf"])
+def test_draws_of_a_flow_undo_it_as_zuko_does(name):
+    task = GaussianLinear(dimensions=3)
+    trained = SHORT[name].learn(task.pairs(200, stream(0, "pairs")), 0)
+    (flow,) = flow_training.modules(trained)
+    z, x = (stream(1, what).normal(size=(50, 3)).astype(np.float32) for what in "zx")
+    theta = flow_training.from_normal(flow, 3 * z, x)  # some beyond the splines' ends
+    with torch.inference_mode():
+        transform = flow.flow(torch.from_numpy(x)).transform
+        assert theta == pytest.approx(transform.inv(torch.from_numpy(3 * z)).numpy(), abs=1e-6)
+        back = transform(torch.from_numpy(theta.astype(np.float32)))
+    assert back.numpy() == pytest.approx(3 * z, abs=1e-4)
 
 
 def test_two_dimensions_are_learnt():

@@ -15,7 +15,7 @@ from validation_core.estimators import ESTIMATORS
 from validation_core.explorers.training import scoreboard, scoreboard_panels
 from validation_core.explorers.training.nats import NatsStudy
 from validation_core.explorers.training.scoreboard import Scoreboard
-from validation_core.methods import C2ST, SBC, TARP, Omnibus
+from validation_core.methods import C2ST, DC, SBC, TARP, CoLT, Multiple, Omnibus, Uniform
 from validation_core.panels.gamma_scale import GammaScale
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
@@ -157,6 +157,21 @@ def test_the_scoreboard_says_which_test_is_first(tmp_path):
     assert said[1].endswith("no test has been run on it.")
     panel = freeze_sliders(scoreboard_panels.table(board, (one, two)), {"gamma": 0})
     assert "KL(p‖q), nats" in panel.y.names
+
+
+def test_the_scoreboards_trials_are_those_of_its_sweep(tmp_path):
+    """Run at once they share draws; part by part, as on Compare, the outcomes are the same."""
+    store = Store(tmp_path)
+    tests = (SBC(), TARP(), Multiple(), Uniform(m=4), CoLT(), DC())
+    board = Scoreboard(benchmark=SMALL, gammas=(1.0,), sizes=(30,), tests=tests, trials=21)
+    study = board.study(1.0, 30, 0)
+    study.run(store, lambda *_: None)
+    at_once = study.load(store)
+    for task in progress.missing(study.sweep, store):
+        task.run(store, lambda *_: None)
+    run = progress.collect(study.sweep, store)
+    for test, pvalues in zip(tests, at_once.pvalues, strict=True):
+        assert pvalues == pytest.approx(run.pvalues[test.label, (1.0, 0.0)], abs=1e-7)
 
 
 def test_what_ships_is_whole_and_small():

@@ -11,6 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.func import functional_call, vmap
+from zuko.flows import MaskedAutoregressiveTransform
+from zuko.utils import unpack
 
 from validation_core.estimators.base import Scales, Watch
 from validation_core.estimators.fitting import Course, Examples, learn
@@ -23,6 +25,7 @@ from validation_core.types import Array, Joint
 
 if TYPE_CHECKING:
     from zuko.flows import Flow
+    from zuko.lazy import LazyTransform
 
 _ROWS = 16_384  # of a pass through a flow
 _Single = NDArray[np.float32]
@@ -178,5 +181,24 @@ def from_normal(flow: _LogDensity, z: _Single, x: _Single) -> Array:
         for first in range(0, len(z), _ROWS):
             part = slice(first, first + _ROWS)
             at, drawn = (torch.from_numpy(each[part]).to(device) for each in (x, z))
-            out[part] = flow.flow(at).transform.inv(drawn).cpu().numpy()
+            for step in reversed(flow.flow.transform.transforms):
+                drawn = _undone(step, drawn, at)
+            out[part] = drawn.cpu().numpy()
     return out
+
+
+def _undone(step: LazyTransform, y: Tensor, x: Tensor) -> Tensor:
+    """The input of one transform that gives y at x.
+
+    A coordinate is found once those before it are: each pass builds its curve alone, where zuko's
+    own inverse builds those of all d coordinates d times over.
+    """
+    if not isinstance(step, MaskedAutoregressiveTransform):
+        return step(x).inv(y)
+    found = torch.zeros_like(y)
+    for turn in range(step.passes):
+        at = torch.nonzero(step.order == turn).squeeze(1)
+        of_all = step.hyper(torch.cat((found, x), dim=-1)).unflatten(-1, (-1, step.total))
+        curve = step.univariate(*unpack(of_all[:, at], step.shapes))
+        found[:, at] = curve.inv(y[:, at])
+    return found

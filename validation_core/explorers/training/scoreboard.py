@@ -25,9 +25,8 @@ from validation_core.scores.trained_scores import Training
 from validation_core.scores.upload_training import UploadTraining
 from validation_core.statistics.areas import Estimate
 from validation_core.study import Report, Study
-from validation_core.sweep import progress
-from validation_core.sweep.plan import Sweep, SweepPlace
-from validation_core.sweep.trials import TrialDesign
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.trials import TrialDesign, run_trials
 from validation_core.types import Array, Interval
 
 if TYPE_CHECKING:
@@ -136,7 +135,7 @@ class ScoreboardStudy(Study[TrialOutcomes], spec="scoreboard"):
 
     @property
     def sweep(self) -> Sweep:
-        """The trials."""
+        """The sweep that these trials are one place of, and that names the tests' networks."""
         return Sweep(
             benchmark=self.benchmark,
             methods=self.tests,
@@ -146,18 +145,26 @@ class ScoreboardStudy(Study[TrialOutcomes], spec="scoreboard"):
         )
 
     def compute(self, store: Store, report: Report) -> TrialOutcomes:
-        """Run the trials that the store lacks, part by part."""
+        """Train what the tests learn, then run all of them at once: they share the draws of q."""
         sweep = self.sweep
-        left = progress.missing(sweep, store)
-        for done, task in enumerate(left):
-            report(done / len(left), {})
-            task.run(store, lambda *_: None)
-        run = progress.collect(sweep, store)
-        place = SweepPlace(self.gamma, 0.0)
-        pvalues = np.stack([run.pvalues[test.label, place] for test in self.tests])
-        seconds = {cell.label: cell.seconds / cell.trials for cell in run.cells}
+        trained_scores.ready(store, self.benchmark)
+        read = {test.label: sweep.network(test, self.gamma) for test in self.tests}
+        learned = {
+            training: trained_scores.trained(store, training).at(0.0)
+            for training in dict.fromkeys(read.values())
+            if training is not None
+        }
+        tallies = run_trials(
+            self.benchmark,
+            self.gamma,
+            {name: learned[training] for name, training in read.items() if training is not None},
+            self.tests,
+            sweep.design,
+            progress=lambda fraction: report(fraction, {}),
+        )
         return TrialOutcomes(
-            pvalues.astype(np.float32), np.array([seconds[test.label] for test in self.tests])
+            np.stack([tally.pvalues for tally in tallies]).astype(np.float32),
+            np.array([tally.seconds / self.trials for tally in tallies]),
         )
 
 
