@@ -1,12 +1,12 @@
 """A sweep: the methods it compares and the parts in which it runs.
 
-A part is stored under a key of its own. A batch is run at once: parts of several methods
-that read the same network, which share their draws and scores.
+A part is stored under a key of its own. A batch is run at once: parts of several methods, which
+share their draws, and their scores where they read the same network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -65,10 +65,16 @@ class MethodTrials(Study[Tally], spec="trials_of"):
         """Run the trials; train the network unless the store has it."""
         return _compute(store, [self], report)[0]
 
-    def score(self, network: Any) -> Score | None:
+    def law(self, store: Store, score: Score) -> PooledLaw:
+        """Calibration law of the score of its network: stored, or drawn and stored."""
+        assert self.network is not None
+        return _CalibrationLaw(
+            source=self.source, network=self.network, beta=self.beta, design=self.design
+        ).law(store, score)
+
+    def score(self, network: Any) -> Score:
         """The score of its trained network, at its beta and its gamma."""
-        if network is None or self.network is None:
-            return None
+        assert self.network is not None
         score: Score = network.at(self.beta)
         over = getattr(self.network.source, "benchmark", None)
         if isinstance(over, OverGamma) and over != self.source.benchmark:
@@ -78,7 +84,7 @@ class MethodTrials(Study[Tally], spec="trials_of"):
 
 @dataclass(frozen=True, kw_only=True)
 class Batch(Specification, spec="batch_of_trials"):
-    """Parts that differ only in their methods: they share draws and scores."""
+    """Parts at one place that draw alike: they differ in their methods and networks."""
 
     makes: ClassVar[frozenset[str]] = frozenset()
 
@@ -98,12 +104,12 @@ class Batch(Specification, spec="batch_of_trials"):
     @cached_property
     def trainings(self) -> tuple[Training, ...]:
         """Trainings of the networks that they read and their benchmark draws from."""
-        return self.parts[0].trainings
+        return tuple(dict.fromkeys(one for part in self.parts for one in part.trainings))
 
     @property
     def needs(self) -> frozenset[str]:
         """Keys of the networks."""
-        return self.parts[0].needs
+        return frozenset().union(*(part.needs for part in self.parts))
 
     def done(self, store: Store) -> bool:
         return not self.missing(store)
@@ -169,32 +175,32 @@ class _CalibrationLaw(Study[_CalibrationScores], spec="calibration"):
 
 
 def _compute(store: Store, parts: Sequence[MethodTrials], report: Report) -> list[Tally]:
-    """Run the methods of parts that differ in nothing else."""
-    part = parts[0]
-    trained_scores.ready(store, part.source.benchmark)
-    network = trained_scores.trained(store, part.network) if part.network else None
+    """Run parts that draw alike."""
+    first = parts[0]
+    trained_scores.ready(store, first.source.benchmark)
+    networks = {
+        part.network: trained_scores.trained(store, part.network) for part in parts if part.network
+    }
+    scores: dict[Training, Score] = {}
+    readers: dict[int, MethodTrials] = {}
+    for part in parts:
+        if part.network is not None and part.network not in scores:
+            scores[part.network] = part.score(networks[part.network])
+            readers[id(scores[part.network])] = part
     tallies = trials.run_trials(
-        part.source.benchmark,
-        part.source.gamma,
-        part.score(network),
-        [each.method for each in parts],
-        part.design,
-        range(part.first, part.first + part.count),
-        pool=_law(store, part),
+        first.source.benchmark,
+        first.source.gamma,
+        {part.method.label: scores[part.network] for part in parts if part.network},
+        [part.method for part in parts],
+        first.design,
+        range(first.first, first.first + first.count),
+        pool=lambda score: readers[id(score)].law(store, score),
         progress=lambda fraction: report(fraction, {}),
     )
-    seconds = network.seconds if network else 0.0
-    return [tally._replace(training=seconds) for tally in tallies]
-
-
-def _law(store: Store, part: MethodTrials) -> Callable[[Score], PooledLaw] | None:
-    """Calibration law of the score that a part reads; None where no network gives it."""
-    if part.network is None:
-        return None
-    law = _CalibrationLaw(
-        source=part.source, network=part.network, beta=part.beta, design=part.design
-    )
-    return lambda score: law.law(store, score)
+    return [
+        tally._replace(training=networks[part.network].seconds if part.network else 0.0)
+        for part, tally in zip(parts, tallies, strict=True)
+    ]
 
 
 class _Tallies(NamedTuple):
@@ -372,17 +378,12 @@ class Sweep(Specification, spec="sweep"):
                     yield batch
 
     def _groups(self) -> list[list[Method]]:
-        """Methods grouped by shared draws and scores; those without learning first."""
-        at = self.gammas[0]
+        """Methods grouped by shared draws; those without learning first."""
         groups: dict[tuple[object, ...], list[Method]] = {}
         for method in sorted(self.methods, key=self._dearness):
             alone = "" if method.pooled and not method.learns_anew else method.label
-            shared = (
-                self.network(method, at),
-                trials.effective_design(self.design, method),
-                method.degrades,
-            )
-            groups.setdefault((*shared, method.layout, alone), []).append(method)
+            design = trials.effective_design(self.design, method)
+            groups.setdefault((design, method.degrades, method.layout, alone), []).append(method)
         return list(groups.values())
 
     def _dearness(self, method: Method) -> int:

@@ -68,7 +68,7 @@ class TrialStudy(Study[TrialDetail], spec="look"):
         outcome, table = trials.run_trial(
             part.source.benchmark,
             part.source.gamma,
-            part.score(network),
+            part.score(network) if network else None,
             part.method,
             part.design,
             part.first,

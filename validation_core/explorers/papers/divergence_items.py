@@ -280,8 +280,8 @@ ITEMS: tuple[Item, ...] = (
         "Section 6.1",
         "Bidirectional Monte Carlo.",
         "agrees",
-        "Chains annealed from q's draw and from the truth bound the evidence on both sides; the gap "
-        "between them is the divergence of Algorithm 3.",
+        "Chains annealed from q's draw and from the truth bound the evidence on both sides; the "
+        "gap between them is the divergence of Algorithm 3.",
         (_BOUNDS,),
     ),
     Item(
