@@ -11,6 +11,8 @@ from tests.conftest import ROOT, leave_waiting
 from validation_core import BENCHMARKS, METHODS
 from validation_core.explorers.papers import ITEMS, STATES
 from validation_core.published import PAPERS
+from validation_core.store import Store
+from validation_core.sweep import presets, progress
 
 ALL = [item for items in ITEMS.values() for item in items]
 LINKS = sorted({(link.page, *sorted(link.query.items())) for item in ALL for link in item.links})
@@ -67,6 +69,27 @@ def test_what_comes_from_these_papers_is_named():
     ours = {name for name, kind in registered.items() if kind.paper.authors in AUTHORS}
     assert len(ours) > 10
     assert ours <= named
+
+
+def test_what_is_said_of_an_additional_mode_and_of_mode_collapse_is_what_ships():
+    def power(figure):
+        sweep = presets.by_name(figure).sweep
+        shown = progress.collect(sweep, Store.usual()).cells
+        return {cell.label: cell.rejections / cell.trials for cell in shown if cell.gamma == least}
+
+    (said,) = (item.why for item in ALL if item.text.endswith("mode and for mode collapse."))
+    least = 0.05
+    mode = power("conformal_additional_mode")
+    assert all(mode[f"DC {net}"] == 1 for net in ("authors' net", "our features"))
+    assert mode["AutoML-style"] == 1
+    for test in ("Uniform(50)", "Multiple"):
+        assert f"in {mode[test]:.0%} by {test}" in said
+    least = 0.1
+    collapsed = power("conformal_mode_collapse")
+    assert {test for test, rate in collapsed.items() if rate < 0.7} == {
+        "TARP",
+        "MMD-FUSE 250 rows",
+    }
 
 
 def test_words_are_found_in_any_order():
