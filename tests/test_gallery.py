@@ -12,6 +12,7 @@ from benchmarks import divergence
 from tests.conftest import ROOT
 from validation_core import gallery, keys, statistics, symmetric_divergence
 from validation_core.benchmarks.gaussian import DIMENSIONS
+from validation_core.benchmarks.trained import Trained
 from validation_core.cli import main
 from validation_core.explorers.conformal import power_study
 from validation_core.explorers.conformal.power_study import ConformalPower
@@ -117,8 +118,9 @@ def test_the_colt_page_opens_with_maps_at_every_gamma(store):
         if study.gammas[0] == 0:
             false, shown = false + (seen.pvalue[0] <= 0.05), shown + 1
         if study.benchmark.dims == (2, 2):
-            low, high = seen.inside[-1, 1:]
-            assert seen.pvalue[-1] < 1e-3, study.label
+            worst = 0 if study.benchmark == Trained() else -1  # its q improves along gamma
+            low, high = seen.inside[worst, 1:]
+            assert seen.pvalue[worst] < 1e-3, study.label
             assert not low <= seen.u_star <= high, study.label
     assert shown > 20
     assert false <= binom.isf(0.001, shown, 0.05)

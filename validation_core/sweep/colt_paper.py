@@ -16,6 +16,7 @@ from typing import Literal, cast, get_args
 from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian
 from validation_core.benchmarks.perturbations import Perturbation
 from validation_core.benchmarks.spiral import Spiral
+from validation_core.benchmarks.trained import Trained
 from validation_core.benchmarks.tree import Tree
 from validation_core.localization import GammaMapsStudy, MapTask
 from validation_core.methods import C2ST, METHODS, CoLT
@@ -142,7 +143,8 @@ def gamma_maps(benchmark: Benchmark, colt: CoLT, n: int, k: int, seed: int = 0) 
 def shipped_maps() -> tuple[GammaMapsStudy, ...]:
     """Maps shipped with the package, for the CoLT page's opening settings.
 
-    Planes, curved ones too, lines and three dimensions of every perturbation; tree and spiral.
+    Planes, curved ones too, lines and three dimensions of every perturbation; tree and spiral;
+    a trained estimator.
     """
     dims = ((2, 2), (1, 1), (1, 2), (3, 3))
     family = [
@@ -154,7 +156,8 @@ def shipped_maps() -> tuple[GammaMapsStudy, ...]:
         Gaussian(perturbation=name, dim_x=2, dim_theta=2, curved=True)
         for name in get_args(Perturbation)
     ]
-    benchmarks: list[Benchmark] = [*family, *bent, Tree(), Spiral(), Spiral(model="diffusion")]
+    others = Tree(), Spiral(), Spiral(model="diffusion"), Trained()
+    benchmarks: list[Benchmark] = [*family, *bent, *others]
     return tuple(gamma_maps(each, CoLT(), *SIZES[each.name]) for each in benchmarks)
 
 
