@@ -62,6 +62,7 @@ class _Shipped(NamedTuple):
     gammas: tuple[float, ...]
     sizes: tuple[int, ...]
     seeds: tuple[int, ...] = (0,)
+    of_first: tuple[int, ...] = ()
 
 
 _FEW = (400.0, 1000.0, 2000.0)
@@ -177,8 +178,14 @@ class Scoreboard:
     gammas: tuple[float, ...] = SIMULATIONS
     sizes: tuple[int, ...] = SIZES
     seeds: tuple[int, ...] = SEEDS
+    of_first: tuple[int, ...] = ()
+    """Sizes at which the first seed's estimators alone are tested."""
     tests: tuple[Method, ...] = TESTS
     trials: int = TRIALS
+
+    def seeds_at(self, n: int) -> tuple[int, ...]:
+        """Seeds of the estimators that are tested with N simulations."""
+        return self.seeds[:1] if n in self.of_first else self.seeds
 
     def study(self, gamma: float, n: int, seed: int) -> ScoreboardStudy:
         """The trials at one N on one estimator."""
@@ -205,8 +212,13 @@ class Scoreboard:
     def studies(self) -> tuple[ScoreboardStudy | NatsStudy, ...]:
         """Everything on it: nats, then trials, those of few simulations first."""
         nats = (self.nats(gamma, seed) for seed, gamma in product(self.seeds, self.gammas))
-        places = product(self.seeds, self.sizes, self.gammas)
-        return (*nats, *(self.study(gamma, n, seed) for seed, n, gamma in places))
+        trials = (
+            self.study(gamma, n, seed)
+            for n in self.sizes
+            for seed in self.seeds_at(n)
+            for gamma in self.gammas
+        )
+        return (*nats, *trials)
 
 
 class Power(NamedTuple):
@@ -304,7 +316,7 @@ def _nats(board: Scoreboard, store: Store, gamma: float) -> Iterator[Nats]:
 
 def _rows(board: Scoreboard, store: Store, gamma: float, level: float) -> Iterator[Row]:
     run: Mapping[int, list[TrialOutcomes]] = {n: [] for n in sorted(board.sizes)}
-    for n, seed in product(board.sizes, board.seeds):
+    for n, seed in ((n, seed) for n in board.sizes for seed in board.seeds_at(n)):
         outcomes = board.study(gamma, n, seed).load(store)
         if outcomes is not None:
             run[n].append(outcomes)
@@ -337,6 +349,7 @@ def shipped() -> tuple[Scoreboard, ...]:
             gammas=part.gammas,
             sizes=part.sizes,
             seeds=part.seeds,
+            of_first=part.of_first,
         )
         for (task, estimator), part in _BOARDS.items()
     )

@@ -146,8 +146,19 @@ def _powers(board: Scoreboard, column: Column) -> Panel:
         legend=[
             point_key(_name(row.test), look) for row, look in zip(column.rows, looks, strict=True)
         ],
-        caption=f"Bars are 95% intervals. The dashed line is the level of 5%: {IF_CORRECT}",
+        caption=f"{_trainings(board)}, with 95% intervals. The dashed line is the level of 5%: "
+        f"{IF_CORRECT}",
     )
+
+
+def _trainings(board: Scoreboard) -> str:
+    """What a rate is counted over."""
+    tables = f"{board.trials} tables"
+    if len(board.seeds) == 1:
+        return f"Of one training, {tables}"
+    fewer = list_text([f"{n:,}" for n in sorted(board.of_first)])
+    but = f"; of one at N = {fewer}" if fewer else ""
+    return f"Means over {len(board.seeds)} trainings, {tables} each{but}"
 
 
 def _rates(row: Row, sizes: Sequence[int]) -> Rates:
