@@ -164,7 +164,7 @@ class Slider(NamedTuple):
 
     track: Locator
     input: Locator
-    count: int
+    values: int
     inset: float
 
     def place(self) -> int:
@@ -175,7 +175,7 @@ class Slider(NamedTuple):
         """Pixels of a value."""
         box = self.track.bounding_box()
         assert box
-        along = (box["width"] - 2 * self.inset) * place / (self.count - 1)
+        along = (box["width"] - 2 * self.inset) * place / (self.values - 1)
         return box["x"] + self.inset + along, box["y"] + box["height"] / 2
 
 
@@ -191,10 +191,10 @@ def _releases(page: Page, slider: Slider, kind: str, *, jump: bool = False) -> T
     A slider that draws while it is dragged has drawn before its release: there the pointer goes
     down at the new place (`jump`), and the clock starts with that.
     """
-    rng, times = stream(0, "places", slider.count), Times([], [], [])
+    rng, times = stream(0, "places", slider.values), Times([], [], [])
     for _ in range(_STEPS):
         here = slider.place()
-        there = int((here + rng.integers(1, slider.count)) % slider.count)
+        there = int((here + rng.integers(1, slider.values)) % slider.values)
         event = "pointerdown" if jump else "pointerup"
         if not jump:
             page.mouse.move(*slider.at(here))
@@ -216,7 +216,7 @@ def _releases(page: Page, slider: Slider, kind: str, *, jump: bool = False) -> T
 def _dragged(page: Page, sent: list[float]) -> Iterator[Row]:
     """Beta to and fro: redraws a second, and messages to the server before release."""
     slider = _live(page)
-    places = [*range(slider.count), *range(slider.count - 2, 0, -1)]
+    places = [*range(slider.values), *range(slider.values - 2, 0, -1)]
     points = [slider.at(place) for place in places]
     page.mouse.move(*slider.at(slider.place()))
     page.mouse.down()

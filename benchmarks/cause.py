@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import rows as table
@@ -12,6 +13,7 @@ from benchmarks.lab import Lab, say
 from benchmarks.rows import Row
 from validation_core import diagnosis, sampling
 from validation_core.benchmarks import Gaussian
+from validation_core.benchmarks.perturbations import Perturbation
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions.cause.study import find_likely_cause
 from validation_core.methods import SBC, WithinX
@@ -25,7 +27,7 @@ DEFECTS, FEW, EXACT = 200, 42, 20
 FIRST = 1000  # the tables before were looked at while the limits were chosen
 SIZES = ((2, 2), (3, 3), (5, 5), (10, 10))
 
-STRENGTHS = {
+STRENGTHS: dict[Perturbation, tuple[float, float]] = {
     "mean_shift": (0.1, 0.3),
     "covariance_scaling": (0.4, 1.4),
     "anisotropic": (1.0, 3.0),
@@ -36,7 +38,7 @@ STRENGTHS = {
 }
 """Between which gamma is drawn; of those, defects count that the tests below find."""
 
-CAUSES = {
+CAUSES: dict[Perturbation, str] = {
     "mean_shift": "bias",
     "covariance_scaling": "too_wide",
     "anisotropic": "wrong_correlation",
@@ -80,7 +82,7 @@ def exact(i: int) -> PosteriorTable:
     return sampling.table(benchmark, 0.0, N, K, rng)
 
 
-def found_by_tests(draws: PosteriorTable, folder: str) -> bool:
+def found_by_tests(draws: PosteriorTable, folder: Path) -> bool:
     """Whether SBC or the rank of the truth within x finds it at 5%, after Holm's correction."""
     upload = Upload.of({"theta": draws.theta, "x": draws.x, "theta_q": draws.q}, order="NKD")
     store = Store(folder)
@@ -102,7 +104,7 @@ def rows(lab: Lab) -> Iterator[Row]:
     while sum(confusion.values()) < wanted:
         i += 1
         item = defect(i)
-        if not found_by_tests(item.draws, str(lab.folder / "cause")):
+        if not found_by_tests(item.draws, lab.folder / "cause"):
             skipped += 1
             continue
         got = find_likely_cause(item.draws, i).cause

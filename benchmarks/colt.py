@@ -31,7 +31,8 @@ _MEMORY = 2048.0  # MB
 def rows(lab: Lab) -> Iterator[Row]:
     """One thread throughout."""
     identity = None
-    for embedding, limit in (("identity", 2.0), ("mlp", 20.0), ("fourier", 20.0)):
+    limits: dict[Embedding, float] = {"identity": 2.0, "mlp": 20.0, "fourier": 20.0}
+    for embedding, limit in limits.items():
         seconds, network = _training(_SHIFT, 0.8, N, K, embedding=embedding)
         identity = identity or network
         what = f"CoLT {embedding}, N = {N}, K = {K}: training, 300 steps and its starts"
@@ -64,7 +65,7 @@ def _divergences() -> Row:
     u = torch.from_numpy(stream(0, "ranks").random(N)).requires_grad_()
 
     def once(away: Callable[[torch.Tensor], torch.Tensor]) -> None:
-        away(u).backward()
+        away(u).backward()  # type: ignore[no-untyped-call]
         u.grad = None
 
     times = []

@@ -42,6 +42,7 @@ from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.benchmarks.tree import Tree
 from validation_core.methods.colt import CoLT
 from validation_core.rng import stream
+from validation_core.scores.localizer import Embedding
 from validation_core.statistics import wilson
 from validation_core.sweep import trials
 
@@ -129,7 +130,8 @@ def blind(trials: int, seeds: int) -> Iterator[tuple[str, Cell]]:
     """The blind prior in four dimensions, the default embedding and the identity."""
     for dims in DIMENSIONS:
         benchmark = Gaussian(perturbation="blind_prior", dim_x=dims[0], dim_theta=dims[1])
-        for embedding, published in (("fourier", FULL[dims]), ("identity", 1.0)):
+        published_of: dict[Embedding, float] = {"fourier": FULL[dims], "identity": 1.0}
+        for embedding, published in published_of.items():
             what = f"blind prior {dims}, {embedding} (published {published:g})"
             yield what, Cell(
                 benchmark=benchmark, gamma=1.0, method=CoLT(embedding=embedding), trials=trials,

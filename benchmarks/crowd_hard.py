@@ -160,8 +160,9 @@ async def _crowd(
     if file is not None:
         visits.append(_upload(server, file, times, end))
         visits += [_train(server, i, times, end) for i in range(TRAINING)]
-    sizes, *_ = await asyncio.gather(_sizes(server, seconds), *visits)
-    return times, sizes
+    watched = asyncio.create_task(_sizes(server, seconds))
+    await asyncio.gather(watched, *visits)
+    return times, watched.result()
 
 
 async def _sizes(server: Server, seconds: float) -> list[Size]:

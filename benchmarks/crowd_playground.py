@@ -75,8 +75,9 @@ async def _crowd(server: Server, seconds: float) -> tuple[dict[str, list[float]]
     sliders, times = _sliders(), defaultdict[str, list[float]](list)
     end = time.perf_counter() + seconds
     visits = [_visit(server, i, sliders, end, times) for i in range(VISITORS)]
-    memory, *_ = await asyncio.gather(_memory(server, seconds), *visits)
-    return {kind: times[kind] for kind in _SHARES}, memory
+    watched = asyncio.create_task(_memory(server, seconds))
+    await asyncio.gather(watched, *visits)
+    return {kind: times[kind] for kind in _SHARES}, watched.result()
 
 
 async def _memory(server: Server, seconds: float) -> list[float]:
@@ -117,7 +118,8 @@ async def _visit(
 
 
 def _sliders() -> Sliders:
-    store, sliders = Store.usual(), {}
+    store = Store.usual()
+    sliders: Sliders = {}
     for name, benchmark in named().items():
         study = PlaygroundStudy(benchmark=benchmark)
         seen = study.load(store)

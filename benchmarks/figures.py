@@ -39,7 +39,7 @@ from validation_core import statistics
 from validation_core.api.work import run_on_engine
 from validation_core.cli.options import ProgressLines
 from validation_core.drawing import plotly, style
-from validation_core.drawing.marks import Axis, Band, HLine, Line, Panel
+from validation_core.drawing.marks import Axis, Band, HLine, Line, Mark, Panel
 from validation_core.panels.power import curves
 from validation_core.store import Store
 from validation_core.sweep import presets as comparisons
@@ -80,7 +80,7 @@ def table(progress: Progress) -> str:
 
 def figure(title: str, progress: Progress) -> go.Figure:
     """Power against gamma, a line and a band for each test."""
-    marks = [HLine(progress.cells[0].alpha)]
+    marks: list[Mark] = [HLine(progress.cells[0].alpha)]
     for curve in curves(progress.cells, "gamma"):
         look = style.method_style(curve.method)
         rate, low, high = curve.rates
@@ -104,7 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--cache", type=Path, help="keep what is computed in this folder")
     parser.add_argument("--html", type=Path, help="write the figures to this file")
     requests = parser.parse_args(arguments)
-    pages, wrong = [], []
+    pages: list[go.Figure] = []
+    wrong: list[str] = []
     with tempfile.TemporaryDirectory() as temporary:
         store = Store(requests.cache or Path(temporary))
         for name in requests.names:

@@ -10,7 +10,7 @@ same to the bit, whatever it is trained beside, and two cores train two at a tim
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from benchmarks import rows as table
@@ -18,7 +18,7 @@ from benchmarks.lab import METHODS, Lab, say
 from benchmarks.rows import Row
 from validation_core import sampling
 from validation_core.benchmarks.gaussian import Gaussian
-from validation_core.benchmarks.perturbations import PERTURBATIONS
+from validation_core.benchmarks.perturbations import PERTURBATIONS, Perturbation
 from validation_core.learn import perceptron
 from validation_core.rng import stream
 from validation_core.scores.classifier import (
@@ -29,7 +29,7 @@ from validation_core.scores.classifier import (
 )
 from validation_core.sweep import trials
 
-SIX = tuple(name for name in PERTURBATIONS if name != "blind_prior")
+SIX: tuple[Perturbation, ...] = tuple(name for name in PERTURBATIONS if name != "blind_prior")
 
 
 class Size(NamedTuple):
@@ -38,7 +38,7 @@ class Size(NamedTuple):
     recipe: Classifier
     gammas: int
     seeds: int
-    perturbations: tuple[str, ...]
+    perturbations: tuple[Perturbation, ...]
     trials: int
 
 
@@ -83,8 +83,10 @@ def _on_a_processor() -> Row:
     recipe, seeds = Classifier(epochs=5), list(range(17))
     data = [sampling.training_set(Gaussian(), 0.1, recipe.train, 1000, stream(s, "rows"))
             for s in seeds]  # fmt: skip
-    ways = [lambda: train_classifiers(data, recipe, seeds, device="cpu"),
-            lambda: train_batch(data, recipe, seeds, None, "cpu")]  # fmt: skip
+    ways: list[Callable[[], object]] = [
+        lambda: train_classifiers(data, recipe, seeds, device="cpu"),
+        lambda: train_batch(data, recipe, seeds, None, "cpu"),
+    ]
     spent = []
     for way in ways:
         start = time.process_time()

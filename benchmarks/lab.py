@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.benchmarks.perturbations import Perturbation
 from validation_core.explorers.conformal.power_study import ConformalPower
 from validation_core.explorers.conformal.study import PAPER_M, ConformalStudy, Learned
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.scores.classifier import PRESETS
 from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.store import Store
+from validation_core.study import Study
 
 ROOT = Path(__file__).resolve().parents[1]
 METHODS = (C2ST(), Multiple(), *(Uniform(m=m) for m in PAPER_M))
@@ -52,14 +55,15 @@ class Lab:
         learned = Learned(benchmark=Gaussian())
         studies = [ConformalStudy(learned=learned, m=m) for m in PAPER_M]
         powers = [ConformalPower(learned=learned, ms=(m,)) for m in PAPER_M]
-        for task in [*studies, *powers]:
+        asked: list[Study[Any]] = [*studies, *powers]
+        for task in asked:
             if not task.done(store):
                 say(task.label)
                 task.run(store, lambda fraction, live: None)
         return root
 
 
-def training(gamma: float, perturbation: str = "mean_shift") -> Training:
+def training(gamma: float, perturbation: Perturbation = "mean_shift") -> Training:
     """The network that the workbench reads first."""
     source = Simulated(benchmark=Gaussian(perturbation=perturbation), gamma=float(gamma))
     return Training(source=source, recipe=PRESETS["interactive"])

@@ -163,8 +163,9 @@ async def _crowd(
     failures: list[str] = []
     end = time.perf_counter() + seconds
     visits = [_visit(server, drawn, i, end, times, failures) for i in range(VISITORS)]
-    sizes, *_ = await asyncio.gather(_sizes(server, seconds), *visits)
-    return times, failures, sizes
+    watched = asyncio.create_task(_sizes(server, seconds))
+    await asyncio.gather(watched, *visits)
+    return times, failures, watched.result()
 
 
 async def _sizes(server: Server, seconds: float) -> list[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +13,9 @@ import numpy as np
 from benchmarks import rows as table
 from benchmarks.lab import METHODS, Lab, training
 from benchmarks.rows import Row
+from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.methods import Uniform
+from validation_core.methods.base import Method
 from validation_core.scores import trained_scores
 from validation_core.store import Store
 from validation_core.sweep.plan import Sweep
@@ -73,11 +75,11 @@ def _apart(rates: list[float], trials: list[int]) -> float:
     return float(abs(rates[0] - rates[1]) / sd) if sd else 0.0
 
 
-def _tested(design: TrialDesign, methods: tuple, network: Path, folder: Path) -> Tested:
+def _tested(design: TrialDesign, methods: Sequence[Method], network: Path, folder: Path) -> Tested:
     """Every part of one place in a store of its own, where the network is found."""
     at = training(GAMMA)
     sweep = Sweep(
-        benchmark=at.source.benchmark, methods=methods, gammas=(GAMMA,), betas=(BETA,),
+        benchmark=Gaussian(), methods=tuple(methods), gammas=(GAMMA,), betas=(BETA,),
         design=design, recipe=at.recipe, seed=at.seed,
     )  # fmt: skip
     store = Store(folder, gallery=network)

@@ -11,12 +11,12 @@ from benchmarks.lab import Lab, say
 from benchmarks.rows import Row
 from validation_core import sampling, statistics
 from validation_core.benchmarks.gaussian import Gaussian
-from validation_core.benchmarks.perturbations import PERTURBATIONS
+from validation_core.benchmarks.perturbations import PERTURBATIONS, Perturbation
 from validation_core.rng import stream
 from validation_core.scores.classifier import PRESETS, TrainedClassifier, train_classifier
 from validation_core.types import Preset
 
-SOME = ("mean_shift", "additional_mode")
+SOME: tuple[Perturbation, ...] = ("mean_shift", "additional_mode")
 _HELD = 20_000  # rows of each side: the AUC's own error is .003
 
 

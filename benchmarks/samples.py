@@ -43,7 +43,7 @@ def arrays(name: str) -> dict[str, np.ndarray]:
 def main() -> None:
     """Replace the files."""
     for name in samples.SAMPLES:
-        np.savez_compressed(samples.sample_path(name), **arrays(name))
+        np.savez_compressed(samples.sample_path(name), allow_pickle=False, **arrays(name))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from benchmarks.verdict import watched
 from validation_core import diagnosis, engine, sampling, tables
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.diagnosis import tasks as work
-from validation_core.diagnosis.questions import Names, TableStudy, by_name
+from validation_core.diagnosis.questions import Answer, TableStudy, by_name
 from validation_core.diagnosis.questions.sensitivity import DEFAULT
 from validation_core.rng import stream
 from validation_core.store import Store
@@ -39,7 +39,8 @@ def rows(lab: Lab) -> Iterator[Row]:
     sketch = sampling.table(benchmark, 0.0, N, K, stream(0, "upload"))
     file = lab.folder / "sensitivity.npz"
     parts = {"theta": sketch.theta, "x": sketch.x, "theta_q": sketch.q}
-    np.savez(file, **{name: part.astype(np.float32) for name, part in parts.items()})
+    singles = {name: part.astype(np.float32) for name, part in parts.items()}
+    np.savez(file, allow_pickle=False, **singles)
     command = [sys.executable, "-m", "benchmarks.sensitivity", str(file)]
     out, _, _ = watched([*command, str(lab.folder / "answers")])
     data = json.loads(out)
@@ -65,6 +66,7 @@ def main(file: Path, cache: Path) -> None:
     while pool.ready < pool.slots:
         time.sleep(0.02)
     store, upload = services.store, tables.read(file)
+    assert isinstance(upload, tables.TableUpload)
     work.save_upload(store, upload)
     methods = diagnosis.default_methods()
     _done(services, work.tasks(upload, methods, SEED))
@@ -75,11 +77,14 @@ def main(file: Path, cache: Path) -> None:
     studies = sensitivity.studies(upload, methods, SEED)
     came = _done(services, studies)
     services.engine.close()
-    result = sensitivity.gather([_kept(task, store) for task in studies])
-    sentence = checker.describe(_kept(level[0], store), Names(()))[0]
+    found = diagnosis.verdict(work.records(store, upload, methods, SEED)[0], upload, seed=SEED)
+    said = [
+        Answer(question, question.gather([_kept(task, store) for task in tasks])).describe(found)
+        for question, tasks in ((checker, level), (sensitivity, studies))
+    ]
     print(json.dumps({
-        "checker": took, "level": sentence, "came": came,
-        "all": max(came), "said": sensitivity.describe(result, Names(())), "cpu": _cpu(),
+        "checker": took, "level": said[0][0], "came": came,
+        "all": max(came), "said": said[1], "cpu": _cpu(),
     }))  # fmt: skip
 
 

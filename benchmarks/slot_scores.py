@@ -93,9 +93,8 @@ DEFECTS: Mapping[str, Defect] = {
 def defect(name: str, trial: int) -> Upload:
     """A fresh table with one defect."""
     rng = stream(trial, "slot scores", name)
-    x, z = rng.standard_normal((2, N, D))
-    q = rng.standard_normal((N, K, D))
-    z, q = DEFECTS[name](x, z, q, rng)
+    x, right = rng.standard_normal((2, N, D))
+    z, q = DEFECTS[name](x, right, rng.standard_normal((N, K, D)), rng)
     return Upload.of({"theta": x + SIGMA * z, "x": x, "theta_q": x[:, None] + SIGMA * q})
 
 
@@ -154,7 +153,8 @@ def _power(name: str, found: list[dict[str, float]]) -> Row:
         low, high = binomial_bounds(len(found), ALPHA, 0.999)
         ok = all(low <= round(share * len(found)) <= high for share in shares.values())
         return table.told(f"rejections at 5%, {name}, of {len(found)}", each, ok)
-    return table.told(f"rejections at 5%, {name}, of {len(found)}", each, **shares)
+    told = table.told(f"rejections at 5%, {name}, of {len(found)}", each)
+    return told._replace(numbers=shares)
 
 
 def _one(kept: Path, name: str, trial: int) -> dict[str, float]:

@@ -159,8 +159,10 @@ def _killed(lab: Lab) -> Row:
     )  # fmt: skip
     here, there = lab.folder / "here", lab.folder / "there"
     _run(sweep, 2, here)
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True,
-                      dashboard_address=None) as cluster:  # fmt: skip
+    cluster = LocalCluster(  # type: ignore[no-untyped-call]
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    )
+    with cluster:
         process = _start(sweep, 2, there, f"dask:{cluster.scheduler_address}")
         while process.poll() is None and len(_files(sweep, there)) < 8:
             time.sleep(_POLL)

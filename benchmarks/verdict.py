@@ -67,7 +67,7 @@ def upload_file(folder: Path) -> tuple[Path, float]:
     sketch = sampling.table(benchmark, 1.0, N, K, stream(0, "upload"))
     arrays = {"theta": sketch.theta, "x": sketch.x, "theta_q": sketch.q}
     file = folder / "upload.npz"
-    np.savez(file, **arrays)
+    np.savez(file, allow_pickle=False, **arrays)
     return file, sum(array.nbytes for array in arrays.values()) / 2**20
 
 

@@ -69,7 +69,7 @@ def flow(kept: Path, seed: int = 0) -> NSF:
     adam = torch.optim.Adam(network.parameters(), lr=RATE)
     order = torch.Generator().manual_seed(seed)
     for epoch in range(EPOCHS):
-        for some in torch.randperm(SIMULATIONS, generator=order).split(BATCH):
+        for some in torch.split(torch.randperm(SIMULATIONS, generator=order), BATCH):
             loss = -network(x[some]).log_prob(theta[some]).mean()
             adam.zero_grad()
             loss.backward()

@@ -29,13 +29,13 @@ from validation_core.methods import Omnibus
 from validation_core.relabelling.table_statistics import RELABELINGS
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds
-from validation_core.tables import Upload
+from validation_core.tables import TableUpload, Upload
 from validation_core.types import Array, PosteriorTable
 
 ALPHA = 0.05
 N, K, D = 1000, 200, 3
 FULL, QUICK = 40, 8
-NULL_TABLES = {"alone": 200, "complete": 40}
+NULL_TABLES: Mapping[Literal["alone", "complete"], int] = {"alone": 200, "complete": 40}
 SECONDS = {"alone": 2.0, "complete": 9.0}
 """At most, of a table, on one thread."""
 CONFIDENCE = 0.99
@@ -55,6 +55,7 @@ def complete(draws: PosteriorTable, seed: int, **given: Any) -> float:
     """The p-value of the whole verdict: every score trained on half of the table."""
     arrays = {"theta": draws.theta, "x": draws.x, "theta_q": draws.q}
     upload = Upload.of(arrays | dict(given.get("densities") or {}), order="NKD")
+    assert isinstance(upload, TableUpload)
     trained = {
         name: recipe.learn_all([learning.build_training_set(upload, recipe, seed)], [seed])[0]
         for name, recipe in method_runs.learned_score_recipes(upload).items()
@@ -81,8 +82,8 @@ class Error(NamedTuple):
 
 
 def _some(x: Array) -> Array:
-    """The 5% of rows with the largest first coordinate: (N,)."""
-    return x[:, 0] > np.quantile(x[:, 0], 0.95)
+    """1 in the 5% of rows with the largest first coordinate, else 0: (N,)."""
+    return (x[:, 0] > np.quantile(x[:, 0], 0.95)).astype(float)
 
 
 def _first(change: Array) -> Array:

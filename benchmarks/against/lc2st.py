@@ -54,11 +54,14 @@ def _seconds(lab: Lab, d: int) -> Row:
         return float(np.median(times))
 
     with Peer("lc2st", threads=1) as one, Peer("lc2st") as default:
-        asked = {"job": "pvalues", "file": file, "nulls": NULLS}
-        seconds = turns(lambda: one.ask(**asked)["seconds"], ours, 1)
+
+        def theirs(peer: Peer, within: float | None = None) -> float:
+            return float(peer.ask("pvalues", file, within, nulls=NULLS)["seconds"])
+
+        seconds = turns(lambda: theirs(one), ours, 1)
         by_itself = "slower"
         try:
-            other = turns(lambda: default.ask(**asked, within=seconds[0])["seconds"], ours, 1)
+            other = turns(lambda: theirs(default, seconds[0]), ours, 1)
             by_itself = f"{other[0]:.3g} s"
             seconds = min(seconds[0], other[0]), (seconds[1] + other[1]) / 2
         except TimeoutError:
@@ -71,10 +74,8 @@ def _seconds(lab: Lab, d: int) -> Row:
 
 def _pvalues(lab: Lab) -> Iterator[Row]:
     """Of one law where q is right and where it is far off; between, ours may be the smaller."""
-    for what, name, gamma in (
-        ("q is right", "mean_shift", 0.0), ("q is far off", "mean_shift", 2.0),
-    ):  # fmt: skip
-        cases = _tables(name, gamma)
+    for what, gamma in (("q is right", 0.0), ("q is far off", 2.0)):
+        cases = _tables("mean_shift", gamma)
         theirs, ours = _theirs(lab, cases), _many(cases)
         apart = float(ks_2samp(theirs, ours).pvalue)
         yield table.at_least(
@@ -144,7 +145,7 @@ def _saved(lab: Lab, name: str, cases: list[Case]) -> Path:
         "q": [case.train.q[:, 0] for case in cases], "x_o": [case.x_o for case in cases],
         "theta_o": [case.there for case in cases],
     }  # fmt: skip
-    return saved(lab, name, **{key: np.float32(value) for key, value in arrays.items()})
+    return saved(lab, name, **{key: np.array(value, np.float32) for key, value in arrays.items()})
 
 
 def _ours(method: LC2ST, case: Case, seed: int) -> float:

@@ -91,7 +91,8 @@ def _row(what: str, theirs: list[_Side], ours: list[_Side]) -> Row:
         [float(np.mean([getattr(s, name) for s in side])) for side in (theirs, ours)]
         for name in ("seconds", "nats")
     )
-    error = float(np.hypot(*(np.mean([s.error for s in side]) for side in (theirs, ours))))
+    errors = [float(np.mean([s.error for s in side])) for side in (theirs, ours)]
+    error = float(np.hypot(errors[0], errors[1]))
     spread = 3 * error / len(ours) ** 0.5
     measured = (
         f"{seconds[1]:.1f} s, {1000 * epoch[1]:.0f} ms an epoch, {nats[1]:.2f} nats; theirs "

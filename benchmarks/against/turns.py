@@ -46,5 +46,5 @@ def faster(what: str, least: float, seconds: tuple[float, float], note: str) -> 
 def saved(lab: Lab, name: str, **arrays: Array) -> Path:
     """The arrays for the peer, in a file."""
     path = lab.folder / f"{name}.npz"
-    np.savez(path, **arrays)
+    np.savez(path, allow_pickle=False, **arrays)
     return path

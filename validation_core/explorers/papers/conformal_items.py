@@ -356,10 +356,10 @@ ITEMS: tuple[Item, ...] = (
         "Appendix B.1, Figures 10 (a), 11 (a)",
         "The same for an additional mode and for mode collapse.",
         "differs",
-        "Mode collapse is found by all but TARP and MMD-FUSE at its smallest weight. An additional "
-        "mode of weight 0.05 is rejected in every trial by discriminative calibration and by the "
-        "AutoML-style ensemble, in 72% by Uniform(50) and in 45% by Multiple: the first two "
-        "weigh how sure a classifier is of each draw, ranks their order only.",
+        "Mode collapse is found by all but TARP and MMD-FUSE at its smallest weight. An "
+        "additional mode of weight 0.05 is rejected in every trial by discriminative calibration "
+        "and by the AutoML-style ensemble, in 72% by Uniform(50) and in 45% by Multiple: the "
+        "first two weigh how sure a classifier is of each draw, ranks their order only.",
         (
             Link("compare", "Additional mode", {"comparison": "conformal_additional_mode"}),
             Link("compare", "Mode collapse", {"comparison": "conformal_mode_collapse"}),

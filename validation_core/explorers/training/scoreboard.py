@@ -315,11 +315,14 @@ def _nats(board: Scoreboard, store: Store, gamma: float) -> Iterator[Nats]:
 
 
 def _rows(board: Scoreboard, store: Store, gamma: float, level: float) -> Iterator[Row]:
-    run: Mapping[int, list[TrialOutcomes]] = {n: [] for n in sorted(board.sizes)}
-    for n, seed in ((n, seed) for n in board.sizes for seed in board.seeds_at(n)):
-        outcomes = board.study(gamma, n, seed).load(store)
-        if outcomes is not None:
-            run[n].append(outcomes)
+    run = {
+        n: [
+            outcomes
+            for seed in board.seeds_at(n)
+            if (outcomes := board.study(gamma, n, seed).load(store)) is not None
+        ]
+        for n in sorted(board.sizes)
+    }
     for index, test in enumerate(board.tests):
         powers = (
             Power(
