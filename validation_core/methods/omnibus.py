@@ -120,7 +120,7 @@ class Omnibus(Method):
         "Do true values differ from q's draws in anything: place, width, tails, pairs, over x?"
     )
     statistic: ClassVar[str] = "evidence of the clearest claim, −log p"
-    style: ClassVar[MethodStyle] = MethodStyle("#7B5EA7", "solid", "star-diamond")
+    style: ClassVar[MethodStyle] = MethodStyle("#5E6B51", "solid", "star-diamond")
     turn: ClassVar[int] = 0
     decides: ClassVar[bool] = True
     pools_groups: ClassVar[bool] = True
