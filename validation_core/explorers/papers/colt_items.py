@@ -248,8 +248,7 @@ ITEMS: tuple[Item, ...] = (
         "Section 4",
         "Three seeds, their mean and its standard error.",
         "differs",
-        "Tables and curves ship with one seed, and the interval of its trials. A button below "
-        "each table adds the other two: twenty minutes of one core a table.",
+        "Tables as printed. Curves ship with one network, and the interval of its trials.",
         (_FIGURES, _NUMBERS),
     ),
     Item(
@@ -265,8 +264,9 @@ ITEMS: tuple[Item, ...] = (
         "Figure 3 (b)",
         "Power for four errors of the bent posterior, where the learnt embedding helps.",
         "differs",
-        "Not shipped: four minutes of one core a panel in three dimensions, nine with the MLP, "
-        "half an hour in a hundred. A button runs them.",
+        "Covariance and the anisotropic error in three dimensions, with the identity and with our "
+        "Fourier embedding, which finds there what the identity finds. A button runs the others: "
+        "ten minutes of one core a panel in three dimensions, longer in more.",
         (_BENT_ERRORS, _CURVED_POWER),
         ("gaussian", "colt"),
     ),
@@ -316,9 +316,9 @@ ITEMS: tuple[Item, ...] = (
         "Appendix D.2, Figures 8 to 13",
         "Power for six errors in four sizes of x and theta.",
         "differs",
-        "All six in three and in ten dimensions, four at (50, 10), by one network for all gammas "
-        "in place of three for each. Not shipped: two at (50, 10), ten minutes of one core each, "
-        "and (100, 100), half an hour each; a button runs them.",
+        "All six in three and in ten dimensions and at (50, 10), by one network for all gammas in "
+        "place of three for each. (100, 100) is not shipped, half an hour of one core each; a "
+        "button runs them.",
         (_ERRORS, _POWER),
         ("gaussian", "colt"),
     ),
