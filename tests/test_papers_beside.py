@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from validation_core import published, symmetric_divergence
-from validation_core.benchmarks import Gaussian, Tree
+from validation_core.benchmarks import Spiral, Tree
 from validation_core.explorers.papers import beside
 from validation_core.explorers.papers.curvature import CurvatureStudy
 from validation_core.methods import DC, Uniform
@@ -138,7 +138,7 @@ def test_colts_figures_ship(shipped):
     maps = {
         study.benchmark: study.load(shipped)
         for study in colt_paper.shipped_maps()
-        if not isinstance(study.benchmark, Gaussian)
+        if isinstance(study.benchmark, Tree | Spiral)
     }
     assert len(maps) == 3
     for found in maps.values():
@@ -166,8 +166,11 @@ def cells_of(store, benchmark):
 
 
 def test_what_is_said_of_the_figures_holds(shipped):
-    """Discriminative calibration sees the smallest errors first by our score, not its authors'."""
-    for name in presets.PERTURBATIONS:
+    """Discriminative calibration sees the smallest errors first by our score, not its authors'.
+
+    An additional mode and mode collapse have an item of their own.
+    """
+    for name in presets.PERTURBATIONS[:4]:
         sweep = presets.by_name(f"conformal_{name}").sweep
         ours, authors, uniform = (
             {
