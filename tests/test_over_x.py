@@ -171,7 +171,7 @@ def test_an_error_on_one_side_of_one_column_is_found_with_its_place_and_sign(see
     assert 0.5 < first.region.low < 1.4
     assert first.inside.low - 0.1 <= -0.9 <= first.inside.high  # q sits too low there
     assert first.outside.high >= -0.05
-    assert table.x[found.worst_row, 0] > 0.9
+    assert table.x[found.worst[0].row, 0] > 0.9
     said = say(found, ("a", "b", "c"), ("left", "y", "z", "w"))
     assert "left" in said[0]
     assert "q's b sits" in said[0]
@@ -238,7 +238,6 @@ def test_a_right_q_is_not_called_right():
     found = find_errors_over_x(upload_of(normals(n=300, seed=11)), 0, nulls=199)
     said = QUESTION.describe(found, Names(NAMES), SILENT)
     assert said[0].startswith("No sign of an error")
-    assert found.worst_row is None
     assert "would have been found in about 80 of 100" in said[0]
     assert "correct" not in " ".join(said)
 

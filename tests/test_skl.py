@@ -15,7 +15,6 @@ from validation_core.methods import SBC, SKL
 from validation_core.rng import stream
 from validation_core.scores import log_ratio
 from validation_core.statistics import divergence as nats
-from validation_core.statistics import divergence_rows
 from validation_core.sweep import trials
 from validation_core.tables import Upload
 from validation_core.types import TableScores
@@ -232,9 +231,8 @@ def test_values_that_are_not_finite_are_counted_and_many_refused(name, value, st
         if status == "ran":
             assert record.effect.numbers["infinite"] == rows
             assert record.effect.numbers["k"] == 180
-            d = divergence_rows.log_ratio_differences(
-                *(whole[one][rows:] for one in log_ratio.NAMES)
-            )
+            ratios = log_ratio.of_densities({name: a[rows:] for name, a in whole.items()})
+            d = ratios.truth[0] - ratios.draws[0].mean(axis=-1)
             assert record.statistic == pytest.approx(d.mean())
             assert any("In 20 of 200 rows" in one for one in diagnosis.findings(record))
         else:

@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import binom, genpareto, norm
 
 from validation_core import statistics
+from validation_core.scores import log_ratio
 from validation_core.statistics import (
     classifier_divergence,
     divergence_mean,
@@ -36,6 +37,12 @@ def conjugate(n, k, rng, shift=SHIFT, variance=VARIANCE):
     )  # fmt: skip
 
 
+def differences(*densities):
+    """d (n,): the log ratio at the truth less its mean over q's draws."""
+    ratios = log_ratio.of_densities(dict(zip(log_ratio.NAMES, densities, strict=True)))
+    return ratios.truth[0] - ratios.draws[0].mean(axis=-1)
+
+
 @pytest.mark.parametrize(
     "name",
     ["domke-conjugate-table", "domke-linear-gaussian", "domke-exact-posterior",
@@ -43,16 +50,11 @@ def conjugate(n, k, rng, shift=SHIFT, variance=VARIANCE):
 )  # fmt: skip
 def test_reference_tables(name, reference):
     case, arrays, expected = reference(name)
-    names = ("log_joint", "log_joint_draws", "log_q", "log_q_draws")
-    d = divergence_rows.log_ratio_differences(*(arrays[one] for one in names))
+    names = log_ratio.NAMES
+    d = differences(*(arrays[one] for one in names))
     np.testing.assert_allclose(d, expected["d_mean_over_draws"], rtol=1e-9, atol=1e-9)
     first = [arrays[one][:, :1] if one.endswith("draws") else arrays[one] for one in names]
-    np.testing.assert_allclose(
-        divergence_rows.log_ratio_differences(*first),
-        expected["d_first_draw"],
-        rtol=1e-9,
-        atol=1e-9,
-    )
+    np.testing.assert_allclose(differences(*first), expected["d_first_draw"], rtol=1e-9, atol=1e-9)
     result = divergence_mean.divergence(d, np.random.default_rng(0))
     published = case["outputs"]["mean_over_draws"]
     close = {"rel": 1e-8, "abs": 1e-9}
@@ -72,9 +74,8 @@ def test_the_heavy_tail_is_noticed_and_light_ones_are_not(reference):
     heavy = {}
     for name in ("domke-heavy-tail", "domke-linear-gaussian"):
         _, arrays, _ = reference(name)
-        densities = ("log_joint", "log_joint_draws", "log_q", "log_q_draws")
-        d = divergence_rows.log_ratio_differences(*(
-            arrays[one][:, :1] if one.endswith("draws") else arrays[one] for one in densities
+        d = differences(*(
+            arrays[one][:, :1] if one.endswith("draws") else arrays[one] for one in log_ratio.NAMES
         ))  # fmt: skip
         heavy[name] = divergence_mean.divergence(d, np.random.default_rng(0)).heavy
     assert heavy == {"domke-heavy-tail": True, "domke-linear-gaussian": False}
@@ -104,7 +105,7 @@ def test_tails_that_cannot_be_told_are_nan(values):
 
 
 def test_the_divergence_is_the_exact_one():
-    d = divergence_rows.log_ratio_differences(*conjugate(200_000, 5, np.random.default_rng(0)))
+    d = differences(*conjugate(200_000, 5, np.random.default_rng(0)))
     assert d.mean() == pytest.approx(EXACT, abs=4 * d.std() / np.sqrt(len(d)))
 
 
@@ -113,17 +114,15 @@ def test_what_depends_on_x_alone_cancels_in_its_row():
     joint, joint_draws, q, q_draws = conjugate(300, 4, rng)
     off = 1e3 * rng.standard_normal(300)
     np.testing.assert_allclose(
-        divergence_rows.log_ratio_differences(joint + off, joint_draws + off[:, None], q, q_draws),
-        divergence_rows.log_ratio_differences(joint, joint_draws, q, q_draws), atol=1e-9,
+        differences(joint + off, joint_draws + off[:, None], q, q_draws),
+        differences(joint, joint_draws, q, q_draws), atol=1e-9,
     )  # fmt: skip
 
 
 def test_intervals_cover_the_exact_divergence():
     rng, trials, normal, boot = np.random.default_rng(0), 400, 0, 0
     for _ in range(trials):
-        result = divergence_mean.divergence(
-            divergence_rows.log_ratio_differences(*conjugate(200, 10, rng)), rng
-        )
+        result = divergence_mean.divergence(differences(*conjugate(200, 10, rng)), rng)
         normal += result.low <= EXACT <= result.high
         boot += result.boot_low <= EXACT <= result.boot_high
     least = statistics.binomial_bounds(trials, 0.93, 0.999)[0]  # a little short at 200 rows
@@ -132,9 +131,7 @@ def test_intervals_cover_the_exact_divergence():
 
 
 def test_an_exact_posterior_has_none():
-    d = divergence_rows.log_ratio_differences(
-        *conjugate(500, 10, np.random.default_rng(0), 0.0, 0.5)
-    )
+    d = differences(*conjugate(500, 10, np.random.default_rng(0), 0.0, 0.5))
     np.testing.assert_allclose(d, 0, atol=1e-12)
     result = divergence_mean.divergence(d, np.random.default_rng(0))
     assert abs(result.estimate) < 1e-13
@@ -143,19 +140,13 @@ def test_an_exact_posterior_has_none():
 def test_rows_without_a_finite_density_are_counted():
     joint, joint_draws, q, q_draws = conjugate(100, 4, np.random.default_rng(0))
     q[:2], joint_draws[5, 1], joint[7] = -np.inf, -np.inf, np.nan
-    d = divergence_rows.log_ratio_differences(joint, joint_draws, q, q_draws)
+    d = differences(joint, joint_draws, q, q_draws)
     result = divergence_mean.divergence(d, np.random.default_rng(0))
     assert result.infinite == 4
     assert np.isfinite(result.estimate)
 
 
 def test_refusals_say_the_rule():
-    with pytest.raises(ValueError, match=r"log densities have shapes \(N,\)"):
-        divergence_rows.log_ratio_differences(
-            np.zeros(3), np.zeros((3, 2)), np.zeros(3), np.zeros((3, 4))
-        )
-    with pytest.raises(ValueError, match=r"log densities have shapes \(N,\)"):
-        divergence_rows.log_ratio_differences(np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3))
     with pytest.raises(ValueError, match="got 1 of 3"):
         divergence_mean.divergence([np.nan, 1.0, np.inf], np.random.default_rng(0))
     with pytest.raises(ValueError, match="got 3 rows"):
@@ -293,7 +284,7 @@ def test_without_weighing_nothing_changes_and_odd_draws_are_left_over():
     truth, draws = joint - q, joint_draws - q_draws
     np.testing.assert_allclose(
         divergence_rows.weighted(truth, draws, 1),
-        divergence_rows.log_ratio_differences(joint, joint_draws, q, q_draws),
+        differences(joint, joint_draws, q, q_draws),
         atol=1e-9,
     )
     np.testing.assert_allclose(

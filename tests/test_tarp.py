@@ -218,19 +218,10 @@ def test_counts_agree_with_the_packages(reference, name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_curve_agrees_with_the_packages(reference, name):
-    case, arrays, expected = reference(name)
-    k, bins = arrays["theta_q"].shape[1], case["parameters"]["num_alpha_bins"]
-    levels = np.arange(bins + 1) / bins
-    curve = coverage.coverage_from_counts(expected["counts"], k, bins)
-    np.testing.assert_allclose(curve, expected["ecp_exact"], rtol=0, atol=1e-12)
-    np.testing.assert_allclose(levels, expected["alpha"], rtol=0, atol=1e-12)
-    loose = case["tolerance"]["ecp"]["atol"]  # float bin edges: up to 0.02 off
-    np.testing.assert_allclose(curve, expected["ecp"], rtol=0, atol=loose + 1e-12)
-    largest = np.abs(curve - levels).max()
-    assert largest == pytest.approx(case["outputs"]["max_abs_ecp_minus_alpha"], abs=1e-12)
-    # The curve of the ranks is the same but for ranks that a level cuts.
-    of_ranks = coverage.coverage(expected["u"], levels)
-    assert np.abs(of_ranks - curve).max() <= 0.05
+    """But for ranks that a level cuts: theirs are fractions of k, ours randomised."""
+    _, _, expected = reference(name)
+    curve = coverage.coverage(expected["u"], expected["alpha"])
+    assert np.abs(curve - expected["ecp_exact"]).max() <= 0.05
 
 
 @pytest.mark.parametrize("name", CASES[1:3])
@@ -591,23 +582,7 @@ def test_whole_curve_stays_in_its_band():
     assert 0.95 - 0.012 <= inside <= 0.985
 
 
-def test_counted_without_rounding():
-    """k a multiple of the bins: a fraction that is a level is not under it, as floats may say."""
-    for k, bins in ((100, 50), (30, 10), (7, 7), (5, 12)):
-        counts = np.arange(k + 1)
-        curve = coverage.coverage_from_counts(counts, k, bins)
-        expected = [(counts * bins < edge * k).mean() for edge in range(bins)] + [1.0]
-        np.testing.assert_allclose(curve, expected, rtol=0, atol=1e-15)
-    two = coverage.coverage_from_counts([[0, 1], [2, 2]], 2, 2)
-    np.testing.assert_array_equal(two, [[0, 0.5, 1], [0, 0, 1]])
-
-
 def test_bad_coverage():
-    for bad in ([0, 3], [-1, 1], [0.5, 1]):
-        with pytest.raises(ValueError, match="counts draws, from 0 to k"):
-            coverage.coverage_from_counts(bad, 2, 4)
-    with pytest.raises(ValueError, match="has a bin for them"):
-        coverage.coverage_from_counts([0, 1], 2, 0)
     for bad in ([0.5], [0.2, 1.5], [np.nan, 0.5], 0.5):
         with pytest.raises(ValueError, match="at least two ranks"):
             coverage.atc(bad, stream(44))

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 OPERATED, SURVIVORS = 10, 8
 SHAPE = RATE = 1 / 3
-OBSERVED_DEATHS = np.array([8.0, 2, 3, 4, 4, 6, 7, 10, 12])
-"""The book's data: y, then the years of the 8 survivors."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from validation_core.diagnosis import learning
-from validation_core.methods.base import RANKED, Method, Work
+from validation_core.methods.base import Method, Work
 from validation_core.scores.classifier import Classifier
 from validation_core.sweep.costs import (
     PROCESS_BYTES,
     TEST_SECONDS,
-    WITHIN_SECONDS,
     MethodCost,
     learning_seconds,
     machine_slowdown,
@@ -29,18 +28,4 @@ def on_table(upload: Upload, method: Method) -> MethodCost:
     memory = 4.0 * (n + half) * k * d + 8.0 * half * k
     return MethodCost(
         machine_slowdown() * training, machine_slowdown() * trial, PROCESS_BYTES + memory
-    )
-
-
-def within_x_cost(upload: Upload) -> MethodCost:
-    """The cost of the score that sees each draw among the others at its x."""
-    recipe = learning.slot_recipe(upload)
-    n, k, (d, m) = upload.n, max(1, upload.k), upload.dims
-    slots = (n - n // 2) * (recipe.scored + 1) / 1e6
-    trial = (WITHIN_SECONDS + RANKED) * slots * max(1, (d + m) / 6)
-    memory = 4.0 * n * k * d + 150e6  # of features and forest, bounded
-    return MethodCost(
-        machine_slowdown() * learning_seconds(recipe),
-        machine_slowdown() * trial,
-        PROCESS_BYTES + memory,
     )

@@ -50,35 +50,6 @@ def coverage(u: ArrayLike, levels: ArrayLike = GRID) -> Float:
     return ecdf_difference(u, levels) + np.asarray(levels, dtype=np.float64)
 
 
-def coverage_from_counts(below: ArrayLike, k: int, bins: int) -> Float:
-    """Lemos et al.'s own curve: share of fractions below/k under each level i/bins: (..., bins+1).
-
-    Counted in integers: compared as floats, fractions that are a level fall to either side of it
-    by rounding. The last level, 1, covers all.
-
-    Args:
-        below: draws strictly nearer to the reference than the truth (..., n).
-        k: draws of each truth.
-        bins: levels between 0 and 1.
-
-    Raises:
-        ValueError: if a count lies outside 0 to k, or there is no bin.
-    """
-    counts = np.asarray(below)
-    whole = counts.astype(np.int64)
-    if bins < 1 or k < 1 or not ((whole == counts) & (whole >= 0) & (whole <= k)).all():
-        raise ValueError(
-            "a coverage counts draws, from 0 to k, and has a bin for them; got counts from "
-            f"{counts.min()} to {counts.max()}, k = {k}, {bins} bins; give whole numbers up to k"
-        )
-    rows = np.minimum(whole * bins // k, bins - 1).reshape(-1, whole.shape[-1])
-    rows = rows + bins * np.arange(len(rows))[:, None]
-    histograms = np.bincount(rows.ravel(), minlength=bins * len(rows)).reshape(-1, bins)
-    share = np.zeros((*whole.shape[:-1], bins + 1))
-    share[..., 1:] = (histograms.cumsum(axis=-1) / rows.shape[1]).reshape(*whole.shape[:-1], bins)
-    return share
-
-
 def bootstrap_band(
     u: ArrayLike,
     rng: np.random.Generator,

@@ -49,11 +49,6 @@ class _PrincipalCurve(NamedTuple):
         """Integral of |curvature| over arc length: radians turned in all."""
         return float(np.trapezoid(np.abs(self.curvature), self.arc))
 
-    @property
-    def mean_abs_curvature(self) -> float:
-        """Mean of |curvature| over arc length, in 1 / unit of the samples."""
-        return self.total_abs_curvature / self.length
-
 
 def principal_curve(
     samples: ArrayLike,

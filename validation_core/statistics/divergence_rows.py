@@ -10,36 +10,6 @@ from numpy.typing import ArrayLike
 from validation_core.types import Float
 
 
-def log_ratio_differences(
-    log_joint: ArrayLike, log_joint_draws: ArrayLike, log_q: ArrayLike, log_q_draws: ArrayLike
-) -> Float:
-    """d (..., n) from log densities at the truths (..., n) and at q's draws (..., n, K).
-
-    log p(theta, x) may lack any constant and any function of x; log q(theta | x) may not, unless
-    it lacks the same for the truth and the draws of a row. Both are in the same coordinates. An
-    infinite or missing density of a row makes its d infinite or NaN.
-
-    Raises:
-        ValueError: if the shapes do not fit.
-    """
-    truth = [np.asarray(density, dtype=np.float64) for density in (log_joint, log_q)]
-    draw_densities = [
-        np.asarray(density, dtype=np.float64) for density in (log_joint_draws, log_q_draws)
-    ]
-    n = truth[0].shape
-    fits = truth[1].shape == n and all(
-        density.shape[:-1] == n and density.shape[-1:] for density in draw_densities
-    )
-    if not n or not fits or draw_densities[0].shape != draw_densities[1].shape:
-        raise ValueError(
-            "log densities have shapes (N,) at the true values and (N, K) at the draws; got "
-            f"{truth[0].shape}, {truth[1].shape}, {draw_densities[0].shape} and "
-            f"{draw_densities[1].shape}; give them for the same rows and draws"
-        )
-    with np.errstate(invalid="ignore"):
-        return (truth[0] - truth[1]) - (draw_densities[0] - draw_densities[1]).mean(-1)
-
-
 def importance_weighted(truth: ArrayLike, draws: ArrayLike, ms: Sequence[int]) -> Float:
     """d (len(ms), ..., n) of q's draws weighed by p / q, M of them: Algorithm 4.
 
@@ -76,7 +46,8 @@ def weighted(truth: ArrayLike, draws: ArrayLike, m: int) -> Float:
     """d (..., n) of Algorithm 4 from log w at the truth (..., n) and at q's draws (..., n, K).
 
     Draws are cut into as many disjoint groups of M - 1, beside the truth, and M, against it, as
-    there are, over which d is averaged: with M = 1 it is d of `differences`.
+    there are, over which d is averaged: with M = 1 it is log w at the truth less its mean over
+    the draws.
 
     Raises:
         ValueError: with fewer than 2 M - 1 draws.

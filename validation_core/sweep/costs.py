@@ -37,7 +37,6 @@ _DRAWN = 0.045
 _DENOISED = 6.0
 _FLOWED = 6.0  # by a flow, for each parameter
 TEST_SECONDS = 1e-3  # of a test's own bookkeeping
-WITHIN_SECONDS = 5.0  # seconds for a million slots that a score within x scores
 # Seconds for one step of an inference on one data set: Laplace's, and those with random draws.
 _INFERRED = {
     "glm_binomial": (0.4e-6, 6e-6),

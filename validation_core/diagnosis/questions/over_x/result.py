@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from validation_core import codec
-from validation_core.diagnosis.questions.base import LEVEL, Json
+from validation_core.diagnosis.questions.base import Json
 from validation_core.diagnosis.questions.over_x.features import Kind
 from validation_core.diagnosis.questions.over_x.region import Region
 from validation_core.diagnosis.questions.over_x.sizes import FeatureSize
@@ -165,11 +165,6 @@ class ErrorsOverX:
             return place.p_varies, place.kind == "learned", -clarity, -_contrast(place)
 
         return tuple(sorted(places, key=order))
-
-    @property
-    def worst_row(self) -> int | None:
-        """A row, counted from 0, in the middle of the worst place; None where none is found."""
-        return next((place.row for place in self.worst if place.p_varies <= LEVEL), None)
 
     def p_changes(self, claims: Claims) -> float:
         """That the error is the same at every x.
