@@ -116,7 +116,7 @@ def pvalues(upload: Upload, seed: int) -> dict[str, float]:
         data = learning.build_training_set(upload, recipe, seed)
         trained = recipe.learn_all([data], [seed])[0]
         most = method.budget(1, upload.k).q
-        held = sampling.lent(upload.data, learning.held_out_rows(upload, seed), most)
+        held = sampling.rows_view(upload.data, learning.held_out_rows(upload, seed), most)
         read = scores.apply(trained.at(), held)
         found[f"{name} seconds"] = time.process_time() - start
         found[name] = float(method.test(read, stream(seed, "slot scores", name)).pvalue)
@@ -205,7 +205,7 @@ def _measure(n: int, k: int, d: int) -> dict[str, float]:
         data = learning.build_training_set(upload, recipe, 0)
         trained = recipe.learn_all([data], [0])[0]
         learnt = time.process_time() - start
-        held = sampling.lent(upload.data, learning.held_out_rows(upload, 0))
+        held = sampling.rows_view(upload.data, learning.held_out_rows(upload, 0))
         scores.apply(trained.at(), held)
         took = time.process_time() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -71,7 +71,7 @@ def test_q_draws_levels_and_counts_steps(store):
 
 def test_without_a_network_it_says_what_to_do(monkeypatch):
     monkeypatch.setattr(benchmark, "LOADED_GENERATORS", {})
-    with pytest.raises(ValueError, match=r"Let models\.ready fetch"):
+    with pytest.raises(ValueError, match=r"Let trained_scores\.ready fetch"):
         DIGITS.q(labels(1), 0, stream(0, "q"))
 
 

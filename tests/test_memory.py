@@ -118,7 +118,7 @@ def _table(n=30, k=7, d=3):
 )
 def test_lent_rows_read_like_taken_ones(most, key):
     table, which = _table(), stream(2, "which").permutation(30)[:17]
-    rows, view = sampling.take(table, which, most), sampling.lent(table, which, most)
+    rows, view = sampling.take(table, which, most), sampling.rows_view(table, which, most)
     np.testing.assert_array_equal(view.q[key], rows.q[key])
     assert (view.q.shape, view.q.dtype, len(view.q)) == (
         rows.q.shape, rows.q.dtype, len(rows.q),
@@ -127,7 +127,7 @@ def test_lent_rows_read_like_taken_ones(most, key):
 
 def test_lent_rows_are_an_array_to_numpy():
     table, which = _table(), np.array([3, 1, 2])
-    rows, view = sampling.take(table, which), sampling.lent(table, which)
+    rows, view = sampling.take(table, which), sampling.rows_view(table, which)
     np.testing.assert_array_equal(np.asarray(view.q), rows.q)
     np.testing.assert_array_equal(np.asarray(view.q, np.float32), rows.q.astype(np.float32))
     np.testing.assert_array_equal(view.q == view.theta[:, None], rows.q == rows.theta[:, None])
@@ -139,7 +139,7 @@ def test_lent_rows_are_an_array_to_numpy():
 @pytest.mark.parametrize("names", [("marginals",), ("marginals", "squared_norm", "products")])
 def test_lent_rows_have_the_scores_of_taken_ones(names):
     table, which = _table(), stream(3, "which").permutation(30)[:11]
-    result = scores.apply(Quantities(names), sampling.lent(table, which, 5))
+    result = scores.apply(Quantities(names), sampling.rows_view(table, which, 5))
     wanted = scores.apply(Quantities(names), sampling.take(table, which, 5))
     np.testing.assert_array_equal(result.truth, wanted.truth)
     np.testing.assert_array_equal(result.draws, wanted.draws)

@@ -112,7 +112,7 @@ def test_the_shipped_flow_has_learnt_the_sphere():
 def test_without_a_network_it_says_what_to_do(monkeypatch):
     monkeypatch.setattr(benchmark, "LOADED_FLOWS", {})
     trained = SphereFlow(flow="trained")
-    with pytest.raises(ValueError, match=r"Let models\.ready fetch"):
+    with pytest.raises(ValueError, match=r"Let trained_scores\.ready fetch"):
         trained.theta(SPHERE.x(2, stream(8, "x")), 0.0, stream(8, "theta"))
     assert keys.read(keys.canonical_text(trained)) == trained
     with pytest.raises(ValueError, match="Choose among those"):

@@ -131,7 +131,7 @@ def take(draws: PosteriorTable, which: np.ndarray, most: int | None = None) -> P
     return PosteriorTable(draws.theta[which], draws.x[which], draws.q[which, :most])
 
 
-def lent(draws: PosteriorTable, which: np.ndarray, most: int | None = None) -> PosteriorTable:
+def rows_view(draws: PosteriorTable, which: np.ndarray, most: int | None = None) -> PosteriorTable:
     """The rows of `take` as a view of q's draws, for scores, which read them in pieces.
 
     Copying half of a large table's draws for each method would dominate the memory.

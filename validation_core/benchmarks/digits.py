@@ -119,7 +119,7 @@ class Digits(Benchmark):
         """The benchmark whose pairs train the generator."""
         return _Handwritten()
 
-    def lend(self, network: TrainedDiffusion) -> None:
+    def use_network(self, network: TrainedDiffusion) -> None:
         """Use this generator in this process from now on."""
         LOADED_GENERATORS[self.name] = network
 
@@ -184,7 +184,7 @@ class Digits(Benchmark):
         if generator is None:
             raise ValueError(
                 "Generated digits come from a network; got none in this process. Let "
-                "models.ready fetch or train it."
+                "trained_scores.ready fetch or train it."
             )
         return generator
 

@@ -71,7 +71,7 @@ class OverGamma(Benchmark, spec="over_gamma"):
 
     @property
     def drawn_from(self) -> tuple[Benchmark, tuple[float, ...]]:
-        """The benchmark that draws, and where: networks behind it are lent to it."""
+        """The benchmark that draws, and where: networks behind it are given to it."""
         return self.of, self.grid
 
     def _each(

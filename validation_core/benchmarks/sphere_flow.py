@@ -107,7 +107,7 @@ class SphereFlow(Benchmark):
         """The benchmark whose pairs train the flow."""
         return SphereFlow(points=self.points)
 
-    def lend(self, network: _TrainedFlow) -> None:
+    def use_network(self, network: _TrainedFlow) -> None:
         """Use this flow in this process from now on."""
         LOADED_FLOWS[self.points] = network
 
@@ -165,7 +165,7 @@ class SphereFlow(Benchmark):
         if self.points not in LOADED_FLOWS:
             raise ValueError(
                 "The trained sphere flow draws from a network; got none in this process. Let "
-                "models.ready fetch or train it."
+                "trained_scores.ready fetch or train it."
             )
         return LOADED_FLOWS[self.points]
 
@@ -201,7 +201,7 @@ class ConditionalFlow(Recipe, spec="sphere_flow_network"):
         return train_in_turn(_learn, data, self, seeds, report)
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> _TrainedFlow:
-        """Rebuild a flow from `TrainedFlow.arrays`."""
+        """Rebuild a flow from its arrays."""
         return _TrainedFlow.read(arrays, seconds=seconds, device=device)
 
 

@@ -102,7 +102,7 @@ class Spiral(Benchmark):
         """The benchmark whose pairs train the network."""
         return Spiral()
 
-    def lend(self, network: TrainedDiffusion) -> None:
+    def use_network(self, network: TrainedDiffusion) -> None:
         """Use this network in this process from now on."""
         _LOADED_GENERATORS[self.model] = network
 
@@ -139,7 +139,7 @@ class Spiral(Benchmark):
         if self.model not in _LOADED_GENERATORS:
             raise ValueError(
                 "The trained spiral draws from a network; got none in this process. Let "
-                "models.ready fetch or train it."
+                "trained_scores.ready fetch or train it."
             )
         latents = rng.standard_normal((len(x), 2))
         (state,) = _LOADED_GENERATORS[self.model].sample(x, [step], latents, total=STEPS)

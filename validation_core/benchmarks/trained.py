@@ -30,7 +30,7 @@ _PAPER = Paper(
     "Benchmarking simulation-based inference",
 )
 
-_LENT: dict[Trained, Callable[[float], TrainedEstimator]] = {}
+_LOADED_ESTIMATORS: dict[Trained, Callable[[float], TrainedEstimator]] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,22 +161,22 @@ class Trained(Pairs):
             return usual.for_simulations(int(gamma))
         return replace(usual.for_simulations(self.simulations), epochs=int(gamma), patience=0)
 
-    def lend(self, network: Callable[[float], TrainedEstimator]) -> None:
+    def use_network(self, network: Callable[[float], TrainedEstimator]) -> None:
         """Draw from now on, in this process, from the estimators that `network` gives by gamma."""
-        _LENT[self] = network
+        _LOADED_ESTIMATORS[self] = network
 
     def trained(self, gamma: float) -> TrainedEstimator:
         """The trained estimator at this gamma.
 
         Raises:
-            ValueError: where this process has been lent none.
+            ValueError: where this process has none.
         """
-        if self not in _LENT:
+        if self not in _LOADED_ESTIMATORS:
             raise ValueError(
                 "A trained estimator draws from a network; got none in this process. Let "
                 "`trained_scores.ready` fetch or train it."
             )
-        return _LENT[self](gamma)
+        return _LOADED_ESTIMATORS[self](gamma)
 
     @property
     def summary(self) -> str:

@@ -141,7 +141,7 @@ def _table(upload: Upload) -> PosteriorTable:
 def _train(upload: Upload, seed: int) -> PosteriorTable | TwoSamples:
     if isinstance(upload.data, TwoSamples):
         return _halves(upload.data, seed)[0]
-    return sampling.lent(_table(upload), training_and_held_out_rows(upload, seed)[0])
+    return sampling.rows_view(_table(upload), training_and_held_out_rows(upload, seed)[0])
 
 
 def _own(train: PosteriorTable | TwoSamples, how: Recipe, rng: np.random.Generator) -> Any:

@@ -189,7 +189,7 @@ def _read_table(
         return _MethodInput(scores.apply(method.score(), replace(upload.data, x=x)))
     assert trained is not None
     rows, most = learning.held_out_rows(upload, seed), method.budget(1, upload.k).q
-    return _MethodInput(scores.apply(trained.at(), sampling.lent(upload.data, rows, most)))
+    return _MethodInput(scores.apply(trained.at(), sampling.rows_view(upload.data, rows, most)))
 
 
 def _test_blocks(upload: Upload, seed: int, rng: np.random.Generator) -> TwoSamples:

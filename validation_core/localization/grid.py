@@ -42,7 +42,7 @@ def grid_points(grid_x: Array, grid_y: Array) -> Array:
 
 
 def reshape_to_grid(values: Array, grid_x: Array, grid_y: Array) -> Array:
-    """Values (..., G G) at `points` as rows y and columns x: (..., G, G), (..., G) on a line."""
+    """Values (..., G G) at `grid_points` as rows y, columns x: (..., G, G); (..., G) on a line."""
     sides = (grid_y.size, grid_x.size) if grid_y.size else (grid_x.size,)
     return values.reshape(*values.shape[:-1], *sides)
 

@@ -18,6 +18,7 @@ from validation_core.scores import trained_scores
 from validation_core.scores.localizer import MapPlaces
 from validation_core.scores.trained_scores import Simulated, Training, trace
 from validation_core.study import Report, Study
+from validation_core.text import SMALLEST
 from validation_core.types import Array, PosteriorTable
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from validation_core.store import Store
 
 _TRAINED = 0.8  # of the bar, where a localizer has to be trained
-SMALLEST = 1e-300  # a p-value is never 0
 
 
 class TruthCurve(NamedTuple):
@@ -183,7 +183,7 @@ class MapTask(Study[Maps], spec="map"):
         rng = stream(self.seed, "map", "simulations")
         table = source.test_table(2 * self.n, self.k, rng, seed=self.training.seed, store=store)
         choose, quote = split_in_halves(table)
-        summary = self._told(distance, choose, quote)
+        summary = self._ball_estimates(distance, choose, quote)
         tell(0.3)
         places = self._places(table)
         axes = grid_axes(places, self.points)
@@ -216,7 +216,7 @@ class MapTask(Study[Maps], spec="map"):
         }
         return Maps(**arrays)  # type: ignore[arg-type]
 
-    def _told(
+    def _ball_estimates(
         self, distance: LocalizerDistance, choose: PosteriorTable, quote: PosteriorTable
     ) -> dict[str, Array]:
         """Estimates for the ball and for q as a whole, from the two batches of ranks."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from validation_core import sampling, statistics
 from validation_core.localization import film, grid, map_draws
-from validation_core.localization.maps import SMALLEST, Maps, TruthCurve
+from validation_core.localization.maps import Maps, TruthCurve
 from validation_core.localization.outline import rims, stacked
 from validation_core.localization.over_x import LocalRate, RateCurve, RateHeatmap, local_rate
 from validation_core.localization.truth_curves import truth_curve
@@ -23,6 +23,7 @@ from validation_core.scores import trained_scores
 from validation_core.scores.localizer import BallAtPlaces, Localizer, MapPlaces
 from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.study import Report, Study
+from validation_core.text import SMALLEST
 from validation_core.types import Array, Benchmark, PosteriorTable
 
 if TYPE_CHECKING:

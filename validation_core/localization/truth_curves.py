@@ -32,6 +32,7 @@ def truth_curve(maps: Maps) -> TruthCurve | None:
 
 
 def fit_truth_curve(maps: Maps) -> TruthCurve | None:
+    """Fit the principal curve of the truths shown; None where they are few or not in a plane."""
     # Splines and their solvers are loaded where a curve is drawn, not with every map.
     from validation_core.statistics.curves import principal_curve
 

@@ -106,7 +106,7 @@ class _Sampler(Protocol):
         """Its training data."""
         ...
 
-    def lend(self, network: Any) -> None:
+    def use_network(self, network: Any) -> None:
         """Draw from this network from now on."""
         ...
 
@@ -129,7 +129,7 @@ class SamplerByGamma(Protocol):
         """Training of the network at this gamma."""
         ...
 
-    def lend(self, network: Callable[[float], Any]) -> None:
+    def use_network(self, network: Callable[[float], Any]) -> None:
         """Draw from now on from the networks that `network` gives by gamma."""
         ...
 
@@ -143,18 +143,18 @@ def classifier_of(benchmark: Benchmark, usual: Recipe) -> Recipe:
 
 
 def ready(store: Store, benchmark: Benchmark, report: Report | None = None) -> None:
-    """Lend a benchmark the trained network that it draws from, trained where the store lacks it.
+    """Give a benchmark the trained network that it draws from, trained where the store lacks it.
 
     Every task calls this before it samples; it costs nothing for the others.
     """
     benchmark, _ = _drawn_from(benchmark, ())
     if isinstance(benchmark, SamplerByGamma):  # each gamma's is fetched where it is drawn from
         fetch = cache(lambda gamma: trained(store, network_at(benchmark, gamma), report))
-        benchmark.lend(fetch)
+        benchmark.use_network(fetch)
         return
     network = network_behind(benchmark)
     if network is not None and isinstance(benchmark, _Sampler):
-        benchmark.lend(trained(store, network, report))
+        benchmark.use_network(trained(store, network, report))
 
 
 def network_behind(benchmark: Benchmark, gamma: float | None = None) -> Training | None:

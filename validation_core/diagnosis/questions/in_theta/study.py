@@ -70,7 +70,7 @@ class InThetaStudy(TableStudy[MassInTheta], spec="in_theta"):
     ) -> tuple[PosteriorTable, TableScores]:
         """Held-out rows with as many draws as are scored, seen among all of them."""
         rows = learning.held_out_rows(upload, self.seed)
-        read = scores.apply(network.at(), sampling.lent(upload.data, rows))
+        read = scores.apply(network.at(), sampling.rows_view(upload.data, rows))
         most = min(read.draws.shape[-1], max(1, SCORED // len(rows)))
         return sampling.take(upload.data, rows, most), replace(read, draws=read.draws[..., :most])
 

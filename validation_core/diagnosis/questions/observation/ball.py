@@ -49,7 +49,7 @@ def ball_at(
     distance = localizer.at()
     # The halves of the map's scene, whose draws are not copied.
     middle = len(rows) // 2
-    choose, quote = (sampling.lent(table, half) for half in (rows[:middle], rows[middle:]))
+    choose, quote = (sampling.rows_view(table, half) for half in (rows[:middle], rows[middle:]))
     rng = stream(seed, "map", "ranks")  # the map's tie-breakers: the same ball
     chose, quoted = (distance.ranks(part, rng).u for part in (choose, quote))
     u_star = float(ball_mass(chose, quoted).u_star)

@@ -24,6 +24,7 @@ from validation_core.scores.classifier import Classifier, TrainedClassifier
 from validation_core.scores.localizer import Localizer
 from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.study import Report, Study
+from validation_core.text import SMALLEST
 from validation_core.types import Array, PosteriorTable, Score
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ _BRIGHTNESS = (0.9, 0.75, 0.55, 0.3)  # quantiles of total light at which system
 _MAP_DRAWS = 2000  # of q at a system: correlations are off by .02
 _HELD = 2000  # simulations behind an AUC and a map of the localizer's
 _RANKED, _DRAWS = 600, 20  # simulations of the localizer's test, draws of q at each
-_SMALLEST = 1e-300
 _CLASSIFIER = replace(Lensing().classifier, train=18_000, epochs=20, batch=256)
 _LOCALIZER = Localizer(embedding="identity", anchors=100, draws=32)
 Pixels = NDArray[np.float16]
@@ -255,7 +255,7 @@ def _located(
     return {
         "colt": _further(study, gamma, index, distance),
         "inside": np.array([within / len(u), float(low), float(high)]),
-        "pvalue": np.maximum(outcome.pvalue, _SMALLEST),
+        "pvalue": np.maximum(outcome.pvalue, SMALLEST),
     }
 
 
