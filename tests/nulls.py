@@ -11,7 +11,7 @@ from validation_core.relabelling.table_statistics import LearnedScore, nearest, 
 from validation_core.types import Array, PosteriorTable
 
 Given = dict[str, Any]
-"""What `omnibus.relabelled` is given beside the table."""
+"""What `relabelling.relabelled` is given beside the table."""
 Null = Callable[[np.random.Generator, int, int], tuple[PosteriorTable, Given]]
 """Of rows n and draws k, which a kind about few rows or draws does not heed."""
 

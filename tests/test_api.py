@@ -1,4 +1,4 @@
-"""The front door: what `import validation_core as npt` gives, typed, lazy, shown in a notebook."""
+"""The API: what `import validation_core as npt` gives, typed, lazy, shown in a notebook."""
 
 import io
 import json
@@ -365,7 +365,7 @@ def _idle(monkeypatch):
 
 @pytest.mark.usefixtures("_idle")
 def test_what_is_shipped_is_not_computed_again(tmp_path, capsys):
-    """By the front door and by the command line; and nothing of it is copied."""
+    """By the API and by the command line; and nothing of it is copied."""
     sweep = presets.by_name("references").sweep
     shipped = Store(tmp_path / "other", gallery=SHIPPED)
     cells = [asdict(cell) for cell in collect(sweep, shipped).cells]

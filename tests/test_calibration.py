@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import norm
 
 from tests.conftest import in_turn
-from tests.said import CLAIMED, FixedClaims
+from tests.fixed_claims import CLAIMED, FixedClaims
 from validation_core import codec, diagnosis, keys, statistics, tables
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import Names, by_name

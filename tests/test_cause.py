@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from tests.conftest import in_turn
-from tests.said import CLAIMED, SILENT, asked_alone
+from tests.fixed_claims import CLAIMED, SILENT, asked_alone
 from validation_core import codec, sampling, statistics
 from validation_core.benchmarks import Gaussian
 from validation_core.diagnosis import tasks as diagnoses

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import truncnorm
 
-from tests.said import CLAIMED
+from tests.fixed_claims import CLAIMED
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.cause.study import find_likely_cause
 from validation_core.rng import stream

@@ -10,7 +10,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from tests.saying import ROUNDING, Picture, false_claims, percents
+from tests.picture_reading import ROUNDING, Picture, false_claims, percents
 from validation_core.explorers.conformal import pictures as conformal
 from validation_core.explorers.conformal import power_study, theory_panels, theory_study
 from validation_core.explorers.conformal.study import ConformalStudy

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.saying import Picture, false_claims
+from tests.picture_reading import Picture, false_claims
 from validation_core.bayes import MODELS, Concrete, HeartTransplants
 from validation_core.bayes.algorithms import ALGORITHMS
 from validation_core.store import SHIPPED, Store

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import pytest
 from scipy.stats import binom
 
-from tests.said import CLAIMED, SILENT, FixedClaims, asked_alone
+from tests.fixed_claims import CLAIMED, SILENT, FixedClaims, asked_alone
 from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name

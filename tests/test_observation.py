@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import pytest
 
 from tests.conftest import in_turn
-from tests.said import CLAIMED
+from tests.fixed_claims import CLAIMED
 from validation_core import codec, diagnosis, keys, statistics, tables
 from validation_core.diagnosis import learning, method_runs
 from validation_core.diagnosis import tasks as diagnoses

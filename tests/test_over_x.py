@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from tests.said import CLAIMED, SILENT, asked_alone
+from tests.fixed_claims import CLAIMED, SILENT, asked_alone
 from validation_core import codec, diagnosis, statistics, tables
 from validation_core.diagnosis import method_runs, tasks
 from validation_core.diagnosis.questions import Names, by_name

@@ -10,7 +10,7 @@ import streamlit as st
 from pages.compare import numbers
 from pages.compare.controls import CompareChoice
 from tests.conftest import ROOT
-from tests.saying import Picture
+from tests.picture_reading import Picture
 from validation_core.benchmarks import BayesModel, Digits, Gaussian
 from validation_core.methods import C2ST, METHODS, SBC
 from validation_core.panels import power as curves

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import QUICK, few_trials
-from tests.said import asked_alone
+from tests.fixed_claims import asked_alone
 from validation_core import diagnosis, report, tables
 from validation_core.diagnosis import questions, tasks
 from validation_core.rng import stream

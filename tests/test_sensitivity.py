@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom
 
 from tests.conftest import few_trials
-from tests.said import CLAIMED
+from tests.fixed_claims import CLAIMED
 from validation_core import codec, diagnosis, report, statistics, tables
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.detectable_shift import detectable_shift_by_ranks

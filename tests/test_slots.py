@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import in_turn
-from tests.said import CLAIMED
+from tests.fixed_claims import CLAIMED
 from validation_core import diagnosis, keys, sampling, scores, statistics
 from validation_core.diagnosis import learning, plan, tasks
 from validation_core.diagnosis.questions import Names, by_name

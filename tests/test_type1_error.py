@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from tests.said import CLAIMED
+from tests.fixed_claims import CLAIMED
 from validation_core import codec, diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.null_tables.method_battery import verdict_pvalues
