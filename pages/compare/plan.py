@@ -74,7 +74,7 @@ def run_button(
     chosen: CompareChoice, left: Sequence[TrainTask | Batch], progress: Progress
 ) -> None:
     """The button that starts the missing trials, with their number and cost."""
-    workers = int(getattr(services().engine.executor, "slots", 1))
+    workers = services().engine.slots
     guess = costs.estimate(chosen.sweep, left, workers, progress)
     design = chosen.sweep.design
     st.button(

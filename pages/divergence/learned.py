@@ -23,10 +23,8 @@ def show(run: InferenceRun) -> None:
         "**estimate**, on average at most the true one: it misses what the classifier misses."
     )
     task = ClassifierDivergence(of=run)
-    try:
-        assert task.needs
-    except ValueError as error:
-        st.info(jobs.plain(str(error)), icon=":material/info:")
+    if reason := task.obstacle:
+        st.info(jobs.plain(reason), icon=":material/info:")
         return
     comparison = task.load(services().store) if task.done(services().store) else None
     if comparison is not None:

@@ -85,7 +85,7 @@ def unasked(left: Sequence[InferenceRun], state: JobState | None) -> bool:
 
 def button(left: Sequence[InferenceRun]) -> None:
     """The button that starts the missing runs, with their number and cost."""
-    workers = int(getattr(services().engine.executor, "slots", 1))
+    workers = services().engine.slots
     guess = rough_duration_text(_seconds(left) / workers)
     many = len(left) > 1
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -29,7 +29,7 @@ def _bound() -> None:
 
 def _check() -> None:
     """Send one small task to each worker, anew."""
-    checks = [SelfCheck(seed=seed) for seed in range(getattr(engine.executor, "slots", 1))]
+    checks = [SelfCheck(seed=seed) for seed in range(engine.slots)]
     for self_check in checks:
         store.delete("results", self_check.key)
     st.session_state["checks"] = checks

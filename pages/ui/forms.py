@@ -130,7 +130,6 @@ def number(
         looks: for the widget: its step, help, width.
     """
     kind = type(first)
-
     most = _MOST_WHOLE if kind is int else inf
 
     def allowed(value: float) -> bool:
@@ -296,7 +295,7 @@ def name_of(value: object) -> str:
 
 
 def _meant(text: str, options: Sequence[_T], words: Callable[[_T], str]) -> list[_T]:
-    """The value of a link's text, by name, number or label; or None."""
+    """The value of a link's text, by name, number or label, in a list; none: an empty one."""
     text, value = text.casefold(), address.number(text)
     meant = [
         option

@@ -21,7 +21,6 @@ from validation_core.api.observation import observation
 from validation_core.api.result import Result
 from validation_core.api.table import Table, read
 from validation_core.api.work import SilentProgress
-from validation_core.engine import Task
 from validation_core.export import SNIPPETS
 from validation_core.report.numbers import dumps
 from validation_core.store import Store
@@ -132,16 +131,13 @@ class FolderTools:
             arrays: as in diagnose.
             order: as in diagnose.
         """
-        title = resolve_question(question).title
+        wanted = resolve_question(question)
         with self._table(file, corrections, arrays, order) as table:
             result = self._diagnosed(table, question, alpha, seconds)
             if question not in result:
                 late = f"It did not end within {_bounded(seconds):g} s: ask again with more."
-                try:
-                    result[question]
-                except KeyError as error:
-                    why = str(error.args[0])
-                return Answer(title=title, sentences=[late if "not asked" in why else why])
+                reason = wanted.obstacle(result.diagnosis.upload)
+                return Answer(title=wanted.title, sentences=[reason or late])
             answer = result[question]
             return _answer(answer, answer.sentences, answer.notes)
 
@@ -269,8 +265,6 @@ class _Deadline(_Notes):
                 f"It did not end within {self._seconds:g} s; what was worked out is kept. Ask "
                 f"again with more seconds, at most {_MOST:g}."
             )
-
-    def end(self, task: Task, seconds: float, store: Store) -> None: ...
 
 
 def _bounded(seconds: float) -> float:

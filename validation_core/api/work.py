@@ -19,7 +19,7 @@ from validation_core.engine.task import perform
 from validation_core.keys import JSON
 from validation_core.store import Store
 
-_ME = "front door"
+_ME = "api"
 
 
 class Watch(Protocol):
@@ -68,10 +68,8 @@ class SilentProgress:
     def left_out(self, question: str) -> None: ...
 
 
-class _Bar:
+class _Bar(SilentProgress):
     """A progress bar of tqdm: text on a terminal, a widget in a notebook."""
-
-    every = 0.2
 
     def __init__(self) -> None:
         with warnings.catch_warnings():  # without ipywidgets the bar is text
@@ -90,7 +88,6 @@ class _Bar:
         self._bar.n = min(done + part, total)
         self._bar.refresh()
 
-    def end(self, task: Task, seconds: float, store: Store) -> None: ...
     def late(self, task: Task) -> None:
         self.note(f"out of time before: {task.label}")
 
@@ -151,7 +148,7 @@ class SharedQueue:
 
     def __init__(self, queue: Sequence[Task], store: Store, pool: WorkerPool | None) -> None:
         self._left, self._here = list(queue), list[Task]()
-        self._lent: dict[Future[None], Task] = {}
+        self._with_helpers: dict[Future[None], Task] = {}
         self._refused, self._ended = list[Task](), list[Task]()
         self._store, self._pool = store, pool
         self._changed = threading.Condition(threading.RLock())
@@ -160,7 +157,7 @@ class SharedQueue:
     def waiting(self) -> Sequence[Task]:
         """Tasks that have not ended, as far as this process knows."""
         with self._changed:
-            return [*self._left, *self._lent.values(), *self._ended]
+            return [*self._left, *self._with_helpers.values(), *self._ended]
 
     def ended(self) -> list[Task]:
         """Tasks that helpers have finished since the last call."""
@@ -172,7 +169,7 @@ class SharedQueue:
         """The next task of this process; None, after a wait, when helpers have all of them."""
         with self._changed:
             self._here.clear()
-            self._lend()
+            self._give_out()
             task = self._able()
             if task is None and self._take_back():
                 task = self._able()
@@ -185,13 +182,13 @@ class SharedQueue:
 
     def _able(self) -> Task | None:
         """The first task that waits for no helper."""
-        coming = _made_by(self._lent.values())
+        coming = _made_by(self._with_helpers.values())
         return next((task for task in self._left if coming.isdisjoint(task.needs)), None)
 
-    def _lend(self) -> None:
+    def _give_out(self) -> None:
         """Give each idle helper a task that it can start."""
-        while self._pool and len(self._lent) < self._pool.slots:
-            coming = _made_by([*self._left, *self._lent.values(), *self._here])
+        while self._pool and len(self._with_helpers) < self._pool.slots:
+            coming = _made_by([*self._left, *self._with_helpers.values(), *self._here])
             able = [
                 task
                 for task in self._left
@@ -202,24 +199,24 @@ class SharedQueue:
             task = able[-1]
             self._left.remove(task)
             future = self._pool.submit(perform, task, self._store, _unheard)
-            self._lent[future] = task
+            self._with_helpers[future] = task
             future.add_done_callback(self._back)
 
     def _take_back(self) -> bool:
         """Take back a task that no helper has begun; returns whether one was."""
         # Cancelling by the pool would end a helper that begins it right now.
-        return any(Future.cancel(future) for future in list(self._lent))
+        return any(Future.cancel(future) for future in list(self._with_helpers))
 
     def _back(self, future: Future[None]) -> None:
         with self._changed:
-            task = self._lent.pop(future)
+            task = self._with_helpers.pop(future)
             if future.cancelled() or future.exception():
                 self._refused.append(task)
                 self._left.insert(0, task)
             else:
                 self._ended.append(task)
                 with suppress(RuntimeError):  # the helpers are being ended
-                    self._lend()
+                    self._give_out()
             self._changed.notify()
 
 

@@ -68,6 +68,11 @@ class Engine:
         """The device of networks, reported by the first warm worker; empty until then."""
         return str(getattr(self.executor, "device", ""))
 
+    @property
+    def slots(self) -> int:
+        """The number of tasks that may run at once."""
+        return int(getattr(self.executor, "slots", 1))
+
     def submit(self, tasks: Sequence[Task], subscriber: str, label: str = "") -> Job:
         """Submit a job that runs those of the tasks whose results are missing.
 
@@ -236,7 +241,7 @@ class Engine:
         with self._lock:
             working = [run for run in self._runs.values() if run.state == "running"]
             taken = {id(run.together): run for run in working}  # one of each worker's
-            if self._closing or len(taken) >= getattr(self.executor, "slots", 1):
+            if self._closing or len(taken) >= self.slots:
                 return ()
             coming: frozenset[str] = frozenset().union(*(run.makes for run in self._runs.values()))
             left = self._gpus - sum(run.gpu for run in taken.values())
@@ -268,8 +273,8 @@ class Engine:
     @property
     def _gpus(self) -> int:
         """The number of tasks with networks that may run at once."""
-        slots = int(getattr(self.executor, "slots", 1))
-        return int(getattr(self.executor, "gpus", 1 if on_gpu(self.device) else slots))
+        usual = 1 if on_gpu(self.device) else self.slots
+        return int(getattr(self.executor, "gpus", usual))
 
     def _launch(self, runs: Sequence[TaskRun]) -> None:
         """Send the tasks of these runs to a worker, several as one."""

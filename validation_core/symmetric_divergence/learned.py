@@ -59,14 +59,22 @@ class ClassifierDivergence(Study[DivergenceComparison], spec="learned"):
     """A run's divergence, estimated as if its q had no density."""
 
     of: InferenceRun
-    """The run, whose model, inference, iterations and seed are used; its data sets are not.
-    """
+    """The run, whose model, inference, iterations and seed are used; its data sets are not."""
     rows: int = 1000
     """Simulations that the classifier learns from."""
 
     @property
     def label(self) -> str:
         return f"Divergence by a classifier, {self.of.label}"
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why no benchmark draws q of this run, or None."""
+        try:
+            BayesModel.about(self.of.model, self.of.inference)
+        except ValueError as error:
+            return str(error)
+        return None
 
     @cached_property
     def source(self) -> Simulated:

@@ -131,7 +131,7 @@ class DaskExecutor(Executor):
         """Send `perform(task, store, report)`, the only function that workers know."""
         if fn is not perform or kwargs or len(args) != 3:
             raise ValueError(
-                f"Workers run engine.tasks.perform(task, store, report) only; got {fn!r}. "
+                f"Workers run engine.task.perform(task, store, report) only; got {fn!r}. "
                 "Make it a task."
             )
         sent = RemoteFuture(self, *args)
