@@ -49,7 +49,6 @@ from validation_core.symmetric_divergence.shipped import shipped as divergence_s
 from validation_core.tables import Upload
 from validation_core.types import Benchmark
 
-_DEFLATED = zipfile.ZIP_DEFLATED
 FOLDER = SHIPPED
 
 
@@ -238,7 +237,7 @@ def _copy(file: Path, target: Path) -> None:
         return
     with (
         zipfile.ZipFile(file) as plain,
-        zipfile.ZipFile(target, "w", _DEFLATED, compresslevel=9) as packed,
+        zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed,
     ):
         for member in plain.infolist():
             packed.writestr(member.filename, plain.read(member))

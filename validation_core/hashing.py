@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.pieces import slices
 from validation_core.types import Array
 
 Words = NDArray[np.uint64]
@@ -35,8 +36,7 @@ def hashed(x: Array, salt: Words) -> Words:
     columns = _mixed(_steps(salt, m))
     out = np.empty(n, np.uint64)
     step = max(1, NUMBERS_AT_ONCE // max(m, 1))
-    for first in range(0, n, step):
-        part = slice(first, first + step)
+    for part in slices(n, step):
         bits = np.add(x[part], 0.0, dtype=np.float64).view(np.uint64)
         out[part] = _mixed(bits ^ columns).sum(axis=1, dtype=np.uint64)
     return _mixed(out + salt)

@@ -117,7 +117,7 @@ def _read_file(path: Path) -> Stored:
 
 
 def _about(path: Path) -> _About:
-    """Read the metadata of a file; raises as `read` does, except for the checksum."""
+    """Read the metadata of a file; raises as `_read_file` does, except for the checksum."""
     return _parse(_READERS[path.suffix](path, whole=False)[0])
 
 

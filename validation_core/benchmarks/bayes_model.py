@@ -25,7 +25,7 @@ from validation_core.bayes.inference import Inference
 from validation_core.bayes.model import PAPER, log_joint
 from validation_core.bayes.posterior import FullGaussian, Posterior
 from validation_core.bayes.variational import Variational, trained_with
-from validation_core.pieces import find_equal_runs
+from validation_core.pieces import find_equal_runs, slices
 from validation_core.rng import stream
 from validation_core.types import Array, Joint, Pairs, Paper
 
@@ -276,8 +276,7 @@ class BayesModel(Pairs):
         It contains log p(x), so it does not compare rows of different x.
         """
         joint, step = np.empty(len(theta)), max(1, _NUMBERS // sum(self.dims))
-        for first in range(0, len(theta), step):
-            part = slice(first, first + step)
+        for part in slices(len(theta), step):
             joint[part] = log_joint(self.of, theta[part], x[part])
         return joint - self._log_density(theta, x, gamma)
 

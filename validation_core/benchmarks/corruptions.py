@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.pieces import slices
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
@@ -38,8 +40,7 @@ def corrupt(
     if gamma == 0:
         return images
     out = np.empty(images.shape, np.float32)
-    for first in range(0, len(images), _ROWS):
-        part = slice(first, first + _ROWS)
+    for part in slices(len(images), _ROWS):
         out[part] = _corrupted(kind, images[part], gamma, rng)
     return out
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from validation_core import sampling
 from validation_core.learn.stored_network import StoredNetwork
+from validation_core.pieces import slices
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.types import Array, Benchmark, Joint, Paper
@@ -245,8 +246,7 @@ class _TrainedFlow(StoredNetwork):
 
         flow = build_flow(self.network).to(perceptron.pick_device())
         with torch.inference_mode():
-            for first in range(0, len(x), _ROWS):
-                part = slice(first, first + _ROWS)
+            for part in slices(len(x), _ROWS):
                 yield part, flow(_single(x[part])).transform
 
 
@@ -288,7 +288,7 @@ def _learn(
     flow.to(perceptron.pick_device())
     adam = Adam([(list(flow.parameters()), recipe.lr)], over=recipe.epochs)
     rng = stream(seed, "order")
-    parts = training.slices(len(x), max(1, round(len(x) / recipe.batch)))
+    parts = training.equal_slices(len(x), max(1, round(len(x) / recipe.batch)))
 
     def batches() -> list[NDArray[np.int64]]:
         order = rng.permutation(len(x))

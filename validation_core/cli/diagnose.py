@@ -339,6 +339,7 @@ def _claimed(found: Diagnosis, record: Record) -> Iterator[str]:
 
 
 def print_diagnosis(result: diagnose.DiagnosisResult) -> None:
+    """Print the card, the line of each test, and the answers."""
     found, verdict = result.diagnosis, result.card
     print(read_line(found))
     for text in (*found.upload.warnings, *found.upload.notes):

@@ -123,7 +123,7 @@ def _trained(theta: Tensor, x: Tensor, seed: int, report: Report) -> tuple[NSF, 
     rng = stream(seed, "epidemic", "order")
     order, tenth = rng.permutation(len(theta)), len(theta) // 10
     held, learnt = order[:tenth], order[tenth:]
-    parts = training.slices(len(learnt), max(1, len(learnt) // _BATCH))
+    parts = training.equal_slices(len(learnt), max(1, len(learnt) // _BATCH))
 
     def epochs() -> Iterator[list[NDArray[np.int64]]]:
         for _ in range(_MOST):

@@ -1,4 +1,4 @@
-"""Which methods a diagnosis runs, and what their networks learn from: rows that no test looks at.
+"""Training of a diagnosis's networks: their recipes, and rows to learn from that no test looks at.
 
 A table is cut once by simulation: half of the rows train the classifier that several methods
 share and the localizers of CoLT, the other half is tested on.
@@ -28,8 +28,8 @@ from validation_core.types import Joint, PosteriorTable, TwoSamples
 
 _RECIPE_ROWS = 1000  # rows of a table at which the usual training was chosen
 _FEWEST_EPOCHS = 20
-# numbers of q's draws that a training is offered: bounds its memory
 MOST_TRAINING_NUMBERS = 4_000_000
+"""Numbers of q's draws that a training is offered: bounds its memory."""
 _SLOT_ROWS = 3000  # that a score within x learns from
 _LEARNT = 12_000  # draws of q in all that it learns from
 _ANSWERED = 50_000  # draws of q in all that it scores
@@ -174,12 +174,12 @@ def split_upload(
 def training_and_held_out_rows(
     upload: Upload, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Places of a table's training rows and of its test rows, in the order of `parts`."""
+    """Places of a table's training rows and of its test rows, in the order of `split_upload`."""
     return sampling.split(upload.n, stream(seed, "diagnose", "rows"))
 
 
 def held_out_rows(upload: Upload, seed: int) -> NDArray[np.int64]:
-    """Which rows of a table are tested on: their places in the upload, in the order of `parts`."""
+    """Places of a table's test rows, in the order of `split_upload`."""
     return training_and_held_out_rows(upload, seed)[1]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from validation_core import statistics
 from validation_core.localization import Maps
+from validation_core.pieces import slices
 from validation_core.rng import stream
 from validation_core.types import Array, PosteriorTable
 
@@ -72,8 +73,7 @@ def pixel_maps(table: PosteriorTable, seed: int = 0) -> PixelMaps:
     step = max(1, _PIECE // (k * d))
     standard, ranks = np.empty((n, d)), np.empty((d, n))
     rng = stream(seed, "pixels")
-    for first in range(0, n, step):
-        part = slice(first, first + step)
+    for part in slices(n, step):
         truth, q = table.theta[part], np.asarray(table.q[part])
         mean, sd = q.mean(1, dtype=float), q.std(1, ddof=min(1, k - 1), dtype=float)
         standard[part] = (mean - truth) / np.where(sd > 0, sd, np.inf)

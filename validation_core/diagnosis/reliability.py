@@ -290,7 +290,7 @@ def reliability_sentences(
     if not wrong:
         said.append(_missed(found))
     elif min(worst.pvalue, found.p_surprise) <= alpha:
-        said.append(_off(found, worst, event_name(worst, classes), alpha))
+        said.append(_off(worst, event_name(worst, classes), alpha))
     else:
         worst = worst_over_x(found) or worst
     if found.p_over_x is not None:
@@ -305,7 +305,7 @@ def reliability_sentences(
     return tuple(said)
 
 
-def _off(found: Reliability, one: EventReliability, name: str, alpha: float) -> str:
+def _off(one: EventReliability, name: str, alpha: float) -> str:
     """What is off of the clearest event, as far as it is claimed."""
     if one.p_share <= min(alpha, one.p_confidence):
         return (

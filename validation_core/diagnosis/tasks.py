@@ -38,9 +38,8 @@ from validation_core.types import PosteriorTable
 if TYPE_CHECKING:
     from validation_core.store import Store, Stored
 
-live_uploads: WeakValueDictionary[str, Upload] = (
-    WeakValueDictionary()
-)  # not read again by this process
+live_uploads: WeakValueDictionary[str, Upload] = WeakValueDictionary()
+"""Uploads by their digest that this process need not read again."""
 
 
 def register_upload(upload: Upload) -> None:

@@ -511,8 +511,7 @@ def _silent(found: Diagnosis) -> str:
     p = f" (p {equals(found.pvalue)})" if found.relabelled else ""
     return (
         f"No problem found in {found.upload.n:,} rows{p}: a test of this size{best} would find a "
-        "shift of "
-        f"{found.shift.size:.2f} posterior sd{where} with {found.shift.power:.0%} power."
+        f"shift of {found.shift.size:.2f} posterior sd{where} with {found.shift.power:.0%} power."
     )
 
 

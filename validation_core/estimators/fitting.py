@@ -87,7 +87,7 @@ def fit(
     splits = [split(pairs, rng) for rng in rngs]
     watched = _examples(course, [held.repeat(course.repeats) for held, _ in splits], rngs)
     learnt = pairs - len(splits[0][0])
-    parts = training.slices(learnt, max(1, round(learnt / recipe.batch)))
+    parts = training.equal_slices(learnt, max(1, round(learnt / recipe.batch)))
 
     def epochs() -> Iterator[list[tuple[Tensor, ...]]]:
         for _ in range(recipe.epochs):

@@ -20,6 +20,7 @@ from validation_core.estimators.flows import FlowEstimator, TrainedFlows
 from validation_core.learn import perceptron
 from validation_core.learn.perceptron import Parameters
 from validation_core.learn.training import Report
+from validation_core.pieces import slices
 from validation_core.rng import stream
 from validation_core.types import Array, Joint
 
@@ -166,8 +167,7 @@ def log_density(flow: _LogDensity, theta: _Single, x: _Single) -> Array:
     out = np.empty(len(theta))
     device = next(flow.parameters()).device
     with torch.inference_mode():
-        for first in range(0, len(theta), _ROWS):
-            part = slice(first, first + _ROWS)
+        for part in slices(len(theta), _ROWS):
             rows = (torch.from_numpy(each[part]).to(device) for each in (theta, x))
             out[part] = flow(*rows).cpu().numpy()
     return out
@@ -178,8 +178,7 @@ def from_normal(flow: _LogDensity, z: _Single, x: _Single) -> Array:
     out = np.empty(z.shape)
     device = next(flow.parameters()).device
     with torch.inference_mode():
-        for first in range(0, len(z), _ROWS):
-            part = slice(first, first + _ROWS)
+        for part in slices(len(z), _ROWS):
             at, drawn = (torch.from_numpy(each[part]).to(device) for each in (x, z))
             for step in reversed(flow.flow.transform.transforms):
                 drawn = _undone(step, drawn, at)

@@ -24,6 +24,7 @@ from validation_core.estimators.transport import TrainedTransport, TransportEsti
 from validation_core.learn import perceptron
 from validation_core.learn.perceptron import Parameters, Tensors
 from validation_core.learn.training import Report
+from validation_core.pieces import slices
 from validation_core.rng import stream
 from validation_core.types import Array, Joint
 
@@ -115,8 +116,7 @@ def _passes(
     device = perceptron.pick_device()
     parameters = perceptron.tensors(trained.network, device)
     size = _CPU_ROWS if device == "cpu" else _GPU_ROWS
-    for first in range(0, len(x), size):
-        part = slice(first, first + size)
+    for part in slices(len(x), size):
         state, at = (
             torch.from_numpy(each[part].astype(np.float32)).to(device) for each in (states, x)
         )

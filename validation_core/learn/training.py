@@ -178,7 +178,7 @@ class _Batches:
         self.p = _tensor([problem.p for problem in problems], device)  # (B, n, inputs)
         self.q = _tensor([problem.q for problem in problems], device)  # (B, n_q, inputs)
         self.rngs = rngs
-        self.slices = slices(self.p.shape[1], max(1, round(2 * self.p.shape[1] / batch)))
+        self.slices = equal_slices(self.p.shape[1], max(1, round(2 * self.p.shape[1] / batch)))
         self.labels = [self._label(s.stop - s.start) for s in self.slices]
 
     def epoch(self) -> list[tuple[Tensor, Tensor]]:
@@ -252,7 +252,7 @@ class _Watch:
         ]
 
 
-def slices(n: int, count: int) -> list[slice]:
+def equal_slices(n: int, count: int) -> list[slice]:
     """`count` parts of n rows, as equal as can be."""
     bounds = np.linspace(0, n, count + 1).astype(int).tolist()
     return [slice(a, b) for a, b in itertools.pairwise(bounds)]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.pieces import slices
 from validation_core.rng import stream
 from validation_core.scores.localizer import MapPlaces
 from validation_core.scores.trained_scores import Simulated
@@ -93,9 +94,9 @@ def _at_each(
         if same.size and np.isfinite(probed[place]).sum() > _PROBES // 2:
             out[place] = out[same[0]]
             continue
-        for first in range(0, len(grid), _ROWS):
-            rows = grid[first : first + _ROWS]
+        for part in slices(len(grid), _ROWS):
+            rows = grid[part]
             log_density = law(rows, np.broadcast_to(observation, (len(rows), len(observation))))
             assert log_density is not None
-            out[place, first : first + _ROWS] = log_density
+            out[place, part] = log_density
     return out

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from validation_core.localization.over_x import nearest_rows, totals
+from validation_core.pieces import slices
 from validation_core.types import Array
 
 WIDE = 64
@@ -131,12 +132,13 @@ def standing(x: Array, at: Array) -> Standing:
 def _nearest_other(x: Array, few: Array) -> Array:
     """Distances of some rows of x (n, M) from their nearest other row, a few at a time."""
     step = max(1, _AT_ONCE // len(x))
-    parts = (few[first : first + step] for first in range(0, len(few), step))
-    return np.concatenate([np.partition(distances(x, part), 1, axis=1)[:, 1] for part in parts])
+    parts = slices(len(few), step)
+    return np.concatenate(
+        [np.partition(distances(x, few[part]), 1, axis=1)[:, 1] for part in parts]
+    )
 
 
 def _columns(x: Array) -> Iterator[slice]:
     """Pieces of x's columns, of a bounded size."""
     step = max(1, _AT_ONCE // max(1, len(x)))
-    for first in range(0, x.shape[1], step):
-        yield slice(first, min(first + step, x.shape[1]))
+    return slices(x.shape[1], step)

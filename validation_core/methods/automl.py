@@ -161,8 +161,7 @@ class AutoML(Method):
                 "What the witness says",
                 _values(p, q),
                 "The witness is high where a row looks like p's. If q were correct, both "
-                "histograms "
-                "would have one shape and one mean, but for chance.",
+                "histograms would have one shape and one mean, but for chance.",
             ),
         ]
 
@@ -176,8 +175,7 @@ class AutoML(Method):
                 "What the witness is made of",
                 member_weights(summary),
                 "Each member's weight, chosen on held-out folds. If q were correct, none of them "
-                "would "
-                "explain held-out labels (R² near 0).",
+                "would explain held-out labels (R² near 0).",
             )
         ]
 

@@ -87,8 +87,7 @@ class C2ST(Method):
             alpha,
             ("Held-out accuracy", "accuracy"),
             "If q were correct, a classifier could only guess and its accuracy would fall under "
-            "the "
-            "grey curve.",
+            "the grey curve.",
             mean=0.5,
             sd=sd,
         )

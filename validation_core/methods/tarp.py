@@ -152,8 +152,7 @@ class TARP(Method):
                     "draws share one law."
                     if getattr(benchmark, "perturbation", "") == "blind_prior"
                     else "its random references lie anywhere: most balls it asks about have "
-                    "nothing "
-                    "to do with where q is wrong at this x."
+                    "nothing to do with where q is wrong at this x."
                 ),
                 "references",
             )

@@ -15,6 +15,7 @@ import numpy as np
 
 from validation_core.hashing import hashed
 from validation_core.keys import Specification
+from validation_core.pieces import slices
 from validation_core.types import (
     Array,
     Benchmark,
@@ -61,8 +62,7 @@ def _tied(score: Score, draws: PosteriorTable, truth: Array) -> TableScores:
     both = np.empty((len(truth), n, k + 1), dtype=truth.dtype)
     both[..., 0] = truth
     step = max(1, _NUMBERS // (k * (d + draws.x.shape[1])))
-    for first in range(0, n, step):
-        part = slice(first, min(first + step, n))
+    for part in slices(n, step):
         rows = draws.q[part].reshape(-1, d)
         scored = score(rows, np.repeat(draws.x[part], k, axis=0))
         both[:, part, 1:] = np.atleast_2d(scored).reshape(len(truth), -1, k)

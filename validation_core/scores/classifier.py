@@ -17,6 +17,7 @@ from validation_core import sampling
 from validation_core.keys import Arrays
 from validation_core.learn.scaling import Standardizer, robust
 from validation_core.learn.stored_network import StoredNetwork
+from validation_core.pieces import slices
 from validation_core.precision import narrowed
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
@@ -185,8 +186,7 @@ class _Logit:
         """Logits (betas, n), float32."""
         out = np.empty((len(self.betas), len(theta)), dtype=np.float32)
         size, forward = self._passes()
-        for first in range(0, len(theta), size):
-            part = slice(first, first + size)
+        for part in slices(len(theta), size):
             out[:, part] = forward(self._inputs(theta[part], x[part]))
         return out
 
@@ -199,8 +199,7 @@ class _Logit:
         truth, draw_logits = np.empty(n, np.float32), np.empty((n, k), np.float32)
         size, forward = self._passes()
         step = max(1, size // (k + 1))
-        for first in range(0, n, step):
-            part = slice(first, min(first + step, n))
+        for part in slices(n, step):
             z = self._slots(
                 PosteriorTable(draws.theta[part], draws.x[part], draws.q[part])
             )  # (rows, K + 1, D + M)
@@ -258,8 +257,7 @@ def standardise_inputs(
     d = theta.shape[-1]
     out = np.empty((*theta.shape[:-1], len(shift)), np.float32)
     step = max(1, _SCALED * len(theta) // max(1, theta[..., 0].size))
-    for first in range(0, len(theta), step):
-        part = slice(first, first + step)
+    for part in slices(len(theta), step):
         z, data = white.parts(theta[part], x[part]) if white else (theta[part], x[part])
         out[part, ..., :d] = Standardizer(shift[:d], scale[:d], _CLIP)(z)
         out[part, ..., d:] = Standardizer(shift[d:], scale[d:], _CLIP)(data)

@@ -19,6 +19,7 @@ from validation_core import sampling, statistics
 from validation_core.keys import Arrays
 from validation_core.learn.scaling import moments
 from validation_core.learn.stored_network import GIVEN, StoredNetwork
+from validation_core.pieces import slices
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
 from validation_core.scores import Recipe
@@ -145,8 +146,7 @@ class TrainedFeatureClassifier(StoredNetwork):
     def grid(self, betas: Sequence[float], rows: Joint) -> Array:
         """Logits (len(betas), n) of the same rows at every beta; features are worked out once."""
         out = np.empty((len(betas), len(rows)), np.float32)
-        for first in range(0, len(rows), IMAGES_SCORED_AT_ONCE):
-            part = slice(first, first + IMAGES_SCORED_AT_ONCE)
+        for part in slices(len(rows), IMAGES_SCORED_AT_ONCE):
             images = self.recipe.images(rows.theta[part])
             described = extract(self.recipe.features, images)
             out[:, part] = self.logits(betas, described, rows.x[part])
@@ -167,8 +167,7 @@ class TrainedFeatureClassifier(StoredNetwork):
         ]
         out = np.empty((len(betas), len(described)), np.float32)
         with torch.inference_mode():
-            for first in range(0, len(described), _TRAINING_ROWS):
-                part = slice(first, first + _TRAINING_ROWS)
+            for part in slices(len(described), _TRAINING_ROWS):
                 z, labels = (
                     torch.from_numpy(np.asarray(rows, np.float32)).to(device)
                     for rows in (_standard(described[part], self.shift, self.scale), x[part])
@@ -323,7 +322,7 @@ def _rounds(
 
     p, q = parts[:2]
     n = len(p.z)
-    cuts = training.slices(n, max(1, round(2 * n / recipe.batch)))
+    cuts = training.equal_slices(n, max(1, round(2 * n / recipe.batch)))
     for _ in range(recipe.epochs):
         orders = [torch.from_numpy(rng.permutation(n)).to(p.z.device) for _ in range(2)]
         batches = []

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.pieces import slices
 from validation_core.scores.filter_bank import bank_feature_count, bank_features
 from validation_core.scores.network_features import network_features, weights_missing
 
@@ -41,8 +42,7 @@ def extract(kind: Kind, images: NDArray[np.floating]) -> NDArray[np.float32]:
     if words := missing(kind):
         raise ValueError(words)
     out = np.empty((len(images), count(kind, _shape(images))), np.float32)
-    for first in range(0, len(images), IMAGES_DESCRIBED_AT_ONCE):
-        part = slice(first, first + IMAGES_DESCRIBED_AT_ONCE)
+    for part in slices(len(images), IMAGES_DESCRIBED_AT_ONCE):
         if kind == "filters":
             out[part] = bank_features(images[part])
         else:

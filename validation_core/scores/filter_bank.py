@@ -51,7 +51,7 @@ def bank_feature_count(shape: tuple[int, int, int]) -> int:
 
 
 def bank_features(images: NDArray[np.floating]) -> _Floats:
-    """Features (n, F) of images (n, H, W, C), F as `count` says; grey or in three colours."""
+    """Features (n, F) of images (n, H, W, C), grey or coloured; F as `bank_feature_count` says."""
     bank = _bank(*images.shape[1:3])
     planes = _planes(images)  # (n, C, H, W)
     parts = (_wavelets(planes, bank), *_blocks(planes, bank), _means(planes, bank.cells))

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from validation_core.keys import Specification
 from validation_core.learn.scaling import robust
+from validation_core.pieces import slices
 from validation_core.precision import narrowed
 from validation_core.scores.classifier import standardise_inputs
 from validation_core.types import Array, PosteriorTable
@@ -115,8 +116,7 @@ class LocalScore:
         step = _ROWS if device == "cpu" else 1 << 14
         with torch.inference_mode():
             tensors = perceptron.tensors(self.parameters, device)
-            for first in range(0, len(z), step):
-                part = slice(first, first + step)
+            for part in slices(len(z), step):
                 rows = torch.from_numpy(z[part]).to(device)
                 out[:, part] = _logits(tensors, rows).cpu().numpy()
         return out

@@ -89,6 +89,7 @@ def network_features(kind: Weighted, images: NDArray[np.floating]) -> NDArray[np
 
 @lru_cache(maxsize=2)
 def load_network(kind: Weighted, device: str) -> Network:
+    """Load the weights of a network trained on ImageNet from its installed package."""
     return _efficientnet(device) if kind == "pretrained" else _inception(device)
 
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.pieces import slices
 from validation_core.types import Array, LogDensity, PosteriorTable, TableScores
 
 if TYPE_CHECKING:
@@ -200,8 +201,7 @@ class Quantities:
         kind = np.result_type(draws.theta, draws.q, np.float32)
         truth, scored = np.empty((count, n), kind), np.empty((count, n, k), kind)
         step = max(1, NUMBERS_AT_ONCE // ((k + 1) * (count + d + draws.x.shape[1])))
-        for first in range(0, n, step):
-            part = slice(first, first + step)
+        for part in slices(n, step):
             together = np.concatenate([draws.theta[part, None], draws.q[part]], axis=1)
             at = _SlotPoints(together, draws.x[part], self.log_q)
             quantities = np.concatenate([QUANTITIES[name].of(at) for name in self.names])

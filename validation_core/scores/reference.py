@@ -19,6 +19,7 @@ from validation_core.hashing import Words, again, hashed, occurrences, uniforms
 from validation_core.keys import Arrays
 from validation_core.learn.scaling import Standardizer, moments, nonzero_scales
 from validation_core.learn.stored_network import GIVEN, StoredNetwork
+from validation_core.pieces import slices
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.types import Array, Benchmark, Float, Joint, PosteriorTable, TableScores
@@ -180,8 +181,7 @@ class _ReferenceDistance:
         points = self.unit_points(draws.x)
         truth, draw_distances = np.empty((1, n)), np.empty((1, n, k))
         step = max(1, NUMBERS_AT_ONCE // ((k + 1) * d))
-        for first in range(0, n, step):
-            part = slice(first, first + step)
+        for part in slices(n, step):
             together = np.concatenate([draws.theta[part, None], draws.q[part]], axis=1)
             part_distances = distances_from_references(
                 self._unit(together), points[part], self.metric

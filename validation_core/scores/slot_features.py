@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.learn.scaling import Standardizer, robust
+from validation_core.pieces import slices
 from validation_core.types import Float, PosteriorTable
 
 Single = NDArray[np.float32]
@@ -66,7 +67,7 @@ class SlotFeatures:
         """Rows that are worked on together."""
         n, k = draws.q.shape[:2]
         step = max(1, NUMBERS_AT_ONCE // (min(k + 1, self.whole) * len(self.parameters)))
-        return (slice(first, first + step) for first in range(0, n, step))
+        return slices(n, step)
 
     def piece(self, draws: PosteriorTable, rows: slice, most: int) -> ScoredSlots:
         """Features of some rows."""
@@ -201,8 +202,7 @@ def neighbour_log_distances(z: Float, scored: int, context: int) -> Float:
     sd = np.sqrt(np.square(off).mean(axis=2, keepdims=True))
     unit = (off[:, :, :count] / np.where(sd > 0, sd, 1.0)).astype(np.float32)
     step = max(1, NUMBERS_AT_ONCE // (scored * count))
-    for first in range(0, n, step):
-        rows = slice(first, first + step)
+    for rows in slices(n, step):
         squares = np.zeros((len(unit[0, rows]), scored, count), np.float32)
         for coordinate in unit:
             squares += np.square(coordinate[rows, :scored, None] - coordinate[rows, None, :])

@@ -16,6 +16,7 @@ from validation_core.keys import part
 from validation_core.learn import perceptron
 from validation_core.learn.perceptron import Parameters, Tensors
 from validation_core.learn.stored_network import GIVEN, StoredNetwork
+from validation_core.pieces import slices
 from validation_core.scores import equalise_tied_scores
 from validation_core.scores.localizer import BallAtPlaces, Embedding, MapPlaces
 from validation_core.scores.localizer_networks import (
@@ -119,14 +120,13 @@ class LocalizerDistance:
         truth = _lengths(self.embed(draws.theta) - centre)
         draw_distances = np.empty((n, k), dtype=truth.dtype)
         step = max(1, (8 * _CPU_ROWS if perceptron.pick_device() == "cpu" else _GPU_ROWS) // k)
-        for first in range(0, n, step):
-            part = slice(first, min(first + step, n))
-            q = draws.q[part]
+        for rows in slices(n, step):
+            q = draws.q[rows]
             phi = self.embed(q.reshape(-1, d)).reshape(-1, k, centre.shape[1])
-            far = _lengths(phi - centre[part, None])
-            slots = np.concatenate([draws.theta[part, None], q], axis=1)
-            both = np.concatenate([truth[part, None], far], axis=1)
-            draw_distances[part] = equalise_tied_scores(slots, both)[:, 1:]
+            far = _lengths(phi - centre[rows, None])
+            slots = np.concatenate([draws.theta[rows, None], q], axis=1)
+            both = np.concatenate([truth[rows, None], far], axis=1)
+            draw_distances[rows] = equalise_tied_scores(slots, both)[:, 1:]
         return TableScores(truth[None], draw_distances[None])
 
     def centre(self, x: Array) -> Array:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from validation_core.learn import perceptron
 from validation_core.learn.perceptron import Parameters
 from validation_core.learn.stored_network import StoredNetwork
+from validation_core.pieces import slices
 from validation_core.rng import stream
 from validation_core.scores import equalise_tied_scores
 from validation_core.scores.input_transform import InputTransform
@@ -90,8 +91,7 @@ class _SlotClassifierScore:
         tensors = perceptron.tensors(self.parameters, device)
         step = max(1, (_CPU_ROWS if device == "cpu" else _GPU_ROWS) // k)
         with torch.inference_mode():
-            for first in range(0, n, step):
-                rows = slice(first, first + step)
+            for rows in slices(n, step):
                 inputs = [
                     a.reshape(-1, a.shape[-1]) for a in self.inputs(theta[rows], x[rows, None])
                 ]

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.pieces import slices
 from validation_core.types import Float
 
 Single = NDArray[np.float32]
@@ -55,8 +56,7 @@ class Forest:
         """Mean share of truths (n,) that some trees hold rows (n, F) for."""
         total = np.zeros(len(rows), np.float32)
         width = rows.shape[1]
-        for first in range(0, len(rows), _ROWS):
-            some = slice(first, first + _ROWS)
+        for some in slices(len(rows), _ROWS):
             flat = np.ascontiguousarray(rows[some]).ravel()
             start = np.arange(0, flat.size, width)
             for root, depth in zip(self.root[which], self.depth[which], strict=True):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
+from validation_core.pieces import slices
 from validation_core.statistics.effects import RateInterval
 from validation_core.types import Array, Float
 
@@ -31,8 +32,7 @@ def moments(draws: Array) -> _Moments:
     mean, variance = np.empty((n, d)), np.full((n, d), np.nan)
     step = max(1, _DRAWS // max(k * d, 1))
     with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, n, step):
-            part = slice(start, start + step)
+        for part in slices(n, step):
             off = draws[part].astype(np.float64)
             first = off[:, :1].copy()
             off -= first

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, bdtrc, chdtr, chdtrc, chdtri, gammaln, ndtr, ndtri, stdtrit
 
+from validation_core.pieces import slices
 from validation_core.statistics.intervals import clopper_pearson
 from validation_core.statistics.uniformity import ks
 from validation_core.types import Float
@@ -489,8 +490,7 @@ def _averaged(cells: Float, k: int) -> Float:
     ways = gammaln(k + 1) - gammaln(j + 1) - gammaln(k - j + 1)
     out = np.empty((len(cells), _CELLS))
     step = max(1, _NUMBERS // (k + 1))
-    for start in range(0, _CELLS, step):
-        part = slice(start, start + step)
+    for part in slices(_CELLS, step):
         below, above = np.log(ndtr(places[part])), np.log(ndtr(-places[part]))
         law = np.exp(ways + j * below[:, None] + (k - j) * above[:, None])
         out[:, part] = (law @ cells.T).T

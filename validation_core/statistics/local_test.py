@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from validation_core.pieces import slices
 from validation_core.statistics.intervals import holm
 from validation_core.statistics.permutation import SUMMATION_ROUNDING, share_beyond
 from validation_core.statistics.ranks import require_numbers
@@ -59,8 +60,7 @@ def distance_of_logits(logits: ArrayLike) -> Float:
     rows = table.reshape(-1, table.shape[-1])
     out = np.empty(len(rows))
     step = max(1, _NUMBERS // max(table.shape[-1], 1))
-    for first in range(0, len(rows), step):
-        part = slice(first, first + step)
+    for part in slices(len(rows), step):
         out[part] = distance_of_probabilities(
             expit(require_numbers(rows[part]).astype(np.float64))
         )

@@ -73,6 +73,11 @@ def step_down(observed: Array, null: Array) -> Array:
 
 
 def require_permutations(count: int) -> None:
+    """Refuse a test without permutations.
+
+    Raises:
+        ValueError: if the count is below 1.
+    """
     if count < 1:
         raise ValueError(
             f"a permutation test needs at least one permutation; got {count}; "

@@ -9,12 +9,14 @@ References:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, logsumexp, ndtri, xlogy
 
+from validation_core.pieces import slices
 from validation_core.statistics.permutation import (
     SUMMATION_ROUNDING,
     PermutationResult,
@@ -165,6 +167,4 @@ def _pieces(trials: int, permutations: int, n: int) -> Iterator[tuple[slice, sli
     """Trials and permutations that fit in memory together."""
     few = max(1, min(permutations, NUMBERS_AT_ONCE // n))
     some = max(1, NUMBERS_AT_ONCE // (n * few))
-    for i in range(0, trials, some):
-        for j in range(0, permutations, few):
-            yield slice(i, min(i + some, trials)), slice(j, min(j + few, permutations))
+    return product(slices(trials, some), [*slices(permutations, few)])

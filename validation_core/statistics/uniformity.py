@@ -202,6 +202,7 @@ def ecdf_band(n: int, level: float = 0.95, grid: ArrayLike = GRID) -> tuple[Floa
 
 @lru_cache(maxsize=64)
 def ecdf_band_on_grid(n: int, level: float, grid: tuple[float, ...]) -> tuple[Float, Float]:
+    """`ecdf_band` at the points of a grid, worked out once for each n, level and grid."""
     points = np.array(grid)
     low, high = np.log((1 - level) / len(points)), np.log(1 - level)  # Bonferroni to pointwise
     log_factorial = gammaln(np.arange(n + 1) + 1.0)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from validation_core.pieces import slices
 from validation_core.statistics.permutation import (
     SUMMATION_ROUNDING,
     PermutationResult,
@@ -107,5 +108,4 @@ def _labels(count: int, n_p: int, n_q: int, rng: np.random.Generator) -> NDArray
 
 
 def _pieces(count: int, n: int) -> Iterator[slice]:
-    step = max(1, NUMBERS_AT_ONCE // n)
-    yield from (slice(i, min(i + step, count)) for i in range(0, count, step))
+    return slices(count, max(1, NUMBERS_AT_ONCE // n))

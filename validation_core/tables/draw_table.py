@@ -171,17 +171,17 @@ def read_draw_table(arrays: Arrays, options: ReadingOptions, declared: Declared)
     )
     observed = saved.own.first
     observed = observed and (observed[0], mended.of_draws(observed[1]))
-    alike = _in_one_precision(rows.kept(finite), observed, declared)
-    once = _without_repeats(alike.rows, few="one_row" in wanted)
-    rows = once.rows
+    matched_rows = _in_one_precision(rows.kept(finite), observed, declared)
+    unique = _without_repeats(matched_rows.rows, few="one_row" in wanted)
+    rows = unique.rows
     q, beside, thinned = corrections.thinned(rows.theta, rows.q, rows.beside, wanted)
-    read = _in_units(rows._replace(q=q, beside=beside), alike.observed, saved, options)
+    read = _in_units(rows._replace(q=q, beside=beside), matched_rows.observed, saved, options)
     rows, logs = _weights_apart(read.rows, saved.given)
     equal = weights.weigh(rows.data, logs, rows.beside) if "log_w_draws" in logs else None
     width, told_around = around.read_around(
         saved.arrays, observed=read.observed is not None, weighted={*weights.WEIGHTS} <= {*logs}
     )
-    dropped |= once.dropped
+    dropped |= unique.dropped
     made = (*mended.made, *thinned, *([corrections.ONE_ROW] if "one_row" in wanted else []))
     return DrawTable(
         rows=rows,
@@ -211,8 +211,8 @@ def read_draw_table(arrays: Arrays, options: ReadingOptions, declared: Declared)
             *corrections.notes(made),
             *told_unused,
             *saved.own.notes,
-            *alike.notes,
-            *once.notes,
+            *matched_rows.notes,
+            *unique.notes,
             *angles.notes(read.turned, names),
             *logarithms.notes(names, read.by_log),
             *weights.weight_notes(logs, equal),
@@ -222,8 +222,8 @@ def read_draw_table(arrays: Arrays, options: ReadingOptions, declared: Declared)
             *bounds.warnings(read.turned.data, read.ends_as_given, names),
             *angles.warnings(read.turned, names),
             *checks.many_dropped_warnings(finite),
-            *alike.warnings,
-            *once.warnings,
+            *matched_rows.warnings,
+            *unique.warnings,
             *saved.density_warnings,
             *_beside_warnings(rows, saved.quantity_warnings),
             *saved.own.warnings,
@@ -321,7 +321,7 @@ def _gap_notes(dropped: Mapping[str, int], missing: Missing | None) -> tuple[str
     )
 
 
-class _Alike(NamedTuple):
+class _MatchedRows(NamedTuple):
     """Rows, and draws at an observation, in one float type."""
 
     rows: DrawRows
@@ -332,7 +332,7 @@ class _Alike(NamedTuple):
 
 def _in_one_precision(
     rows: DrawRows, observed: tuple[Array, Array] | None, declared: Declared
-) -> _Alike:
+) -> _MatchedRows:
     """Truths and draws in one float type, log q and quantities too, so that equal ones tie."""
     theta = {"theta": rows.theta, "theta_q": rows.q}
     at_x_o = {"theta_o": observed[1]} if observed else {}
@@ -346,7 +346,7 @@ def _in_one_precision(
         beside = beside | {name: array[..., 0] for name, array in matched.arrays.items()}
         told += [*matched.notes, *matched.warnings]
     found = same.arrays
-    return _Alike(
+    return _MatchedRows(
         DrawRows(found["theta"], rows.x, found["theta_q"], beside),
         observed and (observed[0], found["theta_o"]),
         tuple(told),
@@ -354,7 +354,7 @@ def _in_one_precision(
     )
 
 
-class _Once(NamedTuple):
+class _UniqueRows(NamedTuple):
     """Rows without those that repeat others."""
 
     rows: DrawRows
@@ -363,7 +363,7 @@ class _Once(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def _without_repeats(rows: DrawRows, *, few: bool) -> _Once:
+def _without_repeats(rows: DrawRows, *, few: bool) -> _UniqueRows:
     """Each simulation once; of each theta, where few have rows of their own, one row."""
     # Without x, rows of one theta may be of different data.
     n, by_x = len(rows.theta), rows.x.shape[1]
@@ -371,7 +371,7 @@ def _without_repeats(rows: DrawRows, *, few: bool) -> _Once:
     rows = rows.kept(~again)
     copies = repeats.copies_of_theta(rows.theta, few=few)
     left_out = {"theta and x of another row": again, "theta of another row": copies}
-    return _Once(
+    return _UniqueRows(
         rows.kept(~copies),
         {reason: int(out.sum()) for reason, out in left_out.items() if out.any()},
         repeats.dropped_copy_warnings(copies),

@@ -14,17 +14,8 @@ from validation_core.tables.records import field_labels, fields_array, fields_he
 from validation_core.tables.source import ArrayHeader, Order, label_header
 from validation_core.text import count_text
 
-_OF_THE_TABLE = (
-    "x_o",
-    "theta_o",
-    "x_rep",
-    "around",
-    "periods",
-    "bounds",
-    "discrete",
-    "p",
-    "q",
-)  # no row has one of its own
+# Roles of which no row has an array of its own.
+_OF_THE_TABLE = ("x_o", "theta_o", "x_rep", "around", "periods", "bounds", "discrete", "p", "q")
 
 
 def one_simulation(headers: Mapping[str, ArrayHeader]) -> bool:

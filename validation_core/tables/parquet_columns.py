@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from pyarrow import parquet
 
 _BATCH = 2**16
-_METADATA_BYTES = 2**23  # bytes that the metadata may take
+_METADATA_BYTES = 2**23  # that the metadata may take
+_DICTIONARY_ENCODINGS = {"PLAIN", "RLE", "PLAIN_DICTIONARY", "RLE_DICTIONARY", "BIT_PACKED"}
 _INDEX = re.compile(r"__index_level_\d+__")  # pandas keeps its row labels under this name
 
 
@@ -124,10 +125,7 @@ def _is_dictionary(file: parquet.ParquetFile, name: str) -> bool:
         if chunk.path_in_schema == name
         for encoding in chunk.encodings
     }
-    return name in file.schema_arrow.names and encodings <= {"PLAIN", "RLE", *_DICTIONARY}
-
-
-_DICTIONARY = ("PLAIN_DICTIONARY", "RLE_DICTIONARY", "BIT_PACKED")
+    return name in file.schema_arrow.names and encodings <= _DICTIONARY_ENCODINGS
 
 
 def _chunks(metadata: parquet.FileMetaData) -> Iterator[parquet.ColumnChunkMetaData]:

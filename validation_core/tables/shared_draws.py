@@ -9,6 +9,7 @@ import scipy
 from numpy.typing import NDArray
 
 from validation_core.hashing import hashed
+from validation_core.pieces import slices
 from validation_core.types import Array, PosteriorTable
 
 Words = NDArray[np.uint64]
@@ -100,8 +101,7 @@ def _parts(q: Array, rows: int | None = None) -> Iterator[slice]:
     """Slices of the rows of q (N, K, D), or of so many rows like these, of a bounded size."""
     count = len(q) if rows is None else rows
     step = max(1, _NUMBERS // (q.shape[1] * q.shape[2]))
-    for first in range(0, count, step):
-        yield slice(first, min(first + step, count))
+    return slices(count, step)
 
 
 def _chances(q: Array) -> NDArray[np.float64]:

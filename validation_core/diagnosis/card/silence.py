@@ -165,8 +165,7 @@ def _nowhere(inputs: CardInputs) -> str:
         return "No place in x stands out."
     return (
         "No place in x stands out. An error in one region with a fifth of the simulations would "
-        "have to be about "
-        f"{max(sees):.2g} posterior sd to be found: fewer rows lie there."
+        f"have to be about {max(sees):.2g} posterior sd to be found: fewer rows lie there."
     )
 
 

@@ -56,6 +56,7 @@ def bias_all(
 def too_wide(
     pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
 ) -> Array:
+    """q is so many times too wide: true values are drawn in towards its mean."""
     del rng
     return pool.mean + (pool.take(which) - pool.mean) / strength
 
@@ -63,6 +64,7 @@ def too_wide(
 def too_narrow(
     pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
 ) -> Array:
+    """q is so many times too narrow: true values are pushed away from its mean."""
     return too_wide(pool, which, 1 / strength, rng)
 
 

@@ -33,6 +33,7 @@ def _in_one(pool: DrawPool) -> float | None:
 
 
 def bias_in_one_nats(pool: DrawPool, strength: float) -> float | None:
+    """Nats of one parameter moved by so many posterior sds, mean over parameters."""
     weight = _in_one(pool)
     return None if weight is None else strength**2 / 2 * weight
 
@@ -50,6 +51,8 @@ def _scaled_nats(factor: float, weight: float = 1.0) -> float:
 
 
 def width_nats(*, single: bool, wide: bool) -> Nats:
+    """Nats of a q too wide or too narrow, in one parameter or in all, by its strength."""
+
     def nats(pool: DrawPool, strength: float) -> float | None:
         factor = 1 / strength if wide else strength
         if not single:

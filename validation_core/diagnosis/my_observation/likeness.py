@@ -103,4 +103,5 @@ def farthest_text(ranked: Strangeness, at: int, x_names: Sequence[str]) -> str:
 
 
 def outlyingness(ranked: Strangeness, at: int) -> Array:
+    """How far out each coordinate (M,) of an observation lies, by itself or given the others."""
     return np.maximum(np.abs(ranked.deviations[at]), np.abs(ranked.residuals[at]))

@@ -21,6 +21,7 @@ from validation_core.diagnosis import Record
 from validation_core.diagnosis.questions.base import LEVEL, TableStudy
 from validation_core.methods import METHODS
 from validation_core.methods.base import Method, kind_of
+from validation_core.pieces import slices
 from validation_core.rng import stream
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload
@@ -103,8 +104,7 @@ def row_scores(draws: PosteriorTable, log_w: Array | None = None) -> RowScores:
     scale = np.where(scale > 0, scale, 1.0)
     energy, crps = np.empty(n), np.empty((n, d))
     step = max(1, NUMBERS_AT_ONCE // (k * d))
-    for start in range(0, n, step):
-        part = slice(start, start + step)
+    for part in slices(n, step):
         weight = _shares(log_w[part]) if log_w is not None else np.full((1, k), 1 / k)
         q = np.asarray(draws.q[part], dtype=np.float64) / scale
         off = q - (np.asarray(draws.theta[part], dtype=np.float64) / scale)[:, None]

@@ -19,6 +19,7 @@ from validation_core import sampling
 from validation_core.keys import check_options
 from validation_core.learn.scaling import moments
 from validation_core.learn.stored_network import StoredNetwork
+from validation_core.pieces import slices
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.types import Array, Benchmark, Joint, Preset
@@ -235,8 +236,7 @@ class TrainedDiffusion(StoredNetwork):
         out = [np.empty(latents.shape, dtype=np.float32) for _ in steps]
         size = _CPU_ROWS if device == "cpu" else _GPU_ROWS
         with torch.inference_mode():
-            for first in range(0, len(x), size):
-                part = slice(first, first + size)
+            for part in slices(len(x), size):
                 scaled = ((x[part] - self.x_shift) / self.x_scale).astype(np.float32)
                 states = _states(
                     parameters,

@@ -16,7 +16,7 @@ from validation_core.estimators.diffusion import Diffusion, edm_scalings
 from validation_core.learn import perceptron
 from validation_core.learn.adam import Adam
 from validation_core.learn.perceptron import Parameters, Tensors
-from validation_core.learn.training import Report, descend, slices
+from validation_core.learn.training import Report, descend, equal_slices
 from validation_core.types import Array
 
 _FREQUENCIES = 8
@@ -182,5 +182,5 @@ def _batches(
     noisy = draw_noisy_examples(theta[order], rng)
     arrays = noisy.into, x[order], noisy.code, noisy.target
     tensors = [torch.from_numpy(array).to(device) for array in arrays]
-    parts = slices(len(theta), max(1, round(len(theta) / batch)))
+    parts = equal_slices(len(theta), max(1, round(len(theta) / batch)))
     return [tuple(tensor[part] for tensor in tensors) for part in parts]

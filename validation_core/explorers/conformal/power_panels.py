@@ -71,7 +71,7 @@ def power_over_gamma_and_beta(look: ConformalView, counted: MeasuredPower | None
                 x=gamma_axis(look.study.learned),
                 click="gamma",
                 at=np.stack([places, np.full(len(gammas), 0.5)], axis=1),
-                **_power_frame(look, counted, words, legend),
+                **_power_frame(counted, words, legend),
             )
         )
     panels.append(
@@ -83,7 +83,7 @@ def power_over_gamma_and_beta(look: ConformalView, counted: MeasuredPower | None
             title="Power over beta",
             x=Axis((-0.02, 1.02), "beta: 0 trained network, 1 random network"),
             click="beta",
-            **_power_frame(look, counted, "Press to move beta.", legend),
+            **_power_frame(counted, "Press to move beta.", legend),
         )
     )
     return panels
@@ -113,14 +113,12 @@ def power_over_m(look: ConformalView, counted: MeasuredPower | None) -> list[Pan
                 ticks=x,
                 names=[f"{m}" for m in PAPER_M],
             ),
-            **_power_frame(look, counted, "", _legend(counted)),
+            **_power_frame(counted, "", _legend(counted)),
         )
     ]
 
 
-def _power_frame(
-    look: ConformalView, counted: MeasuredPower | None, words: str, legend: list[Key]
-) -> dict[str, Any]:
+def _power_frame(counted: MeasuredPower | None, words: str, legend: list[Key]) -> dict[str, Any]:
     """Settings common to all power panels."""
     caption = "The trials come when the classifier has learnt."
     if counted and counted.old:

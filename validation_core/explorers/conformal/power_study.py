@@ -27,6 +27,7 @@ from validation_core.explorers.conformal.study import (
     p_ignores_gamma,
 )
 from validation_core.methods.base import Method
+from validation_core.pieces import slices
 from validation_core.rng import Streams, stream
 from validation_core.scores.trained_scores import Training
 from validation_core.study import Report, Study
@@ -95,8 +96,7 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
         shape = len(self.methods), len(self.betas), len(gammas), self.trials
         pvalues = np.empty(shape, np.float16)
         laws = self.laws(score)
-        for first in range(0, self.trials, TRIALS_AT_ONCE):
-            part = slice(first, min(first + TRIALS_AT_ONCE, self.trials))
+        for part in slices(self.trials, TRIALS_AT_ONCE):
             for i, gamma in enumerate(gammas):
                 chunk = self.trial_pvalues(score, gamma, laws[i], range(part.start, part.stop))
                 pvalues[:, :, i, part] = np.maximum(chunk, SMALLEST_PVALUE)

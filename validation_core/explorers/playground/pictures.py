@@ -73,7 +73,7 @@ def payload(study: PlaygroundStudy, seen: Playground, first: int = 0) -> live.Pa
             power_over_gamma(seen, rates, scale),
             error_map_panel(seen.where),
             rank_difference_panel(seen.ranks),
-            power_over_beta(seen, rates),
+            power_over_beta(rates),
         ],
         headline=headline(seen, rates),
         columns=3,

@@ -89,7 +89,7 @@ def _trials(rates: PlaygroundRates) -> str:
     return f"{rates.trials} trials a point, {POINTS} test points each, one network for all."
 
 
-def power_over_beta(seen: Playground, rates: PlaygroundRates) -> Panel:
+def power_over_beta(rates: PlaygroundRates) -> Panel:
     """Power over beta."""
     marks: list[Mark] = [level_line(LEVEL), VLine(over(BETAS, "beta"))]
     for method, rate in zip(METHODS, rates.rate, strict=True):

@@ -222,6 +222,5 @@ def how_to_read(maps: Maps, sight: BallAxes) -> str:
     return (
         f"At each observation the ball is as large as it takes to hold {float(maps.u_star):.0%} "
         f"of q's draws there. If q were correct, over all observations the same share of the "
-        "true values "
-        f"would lie in their balls.{beyond}{edge}"
+        f"true values would lie in their balls.{beyond}{edge}"
     )

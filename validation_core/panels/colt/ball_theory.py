@@ -69,7 +69,7 @@ def theory_payload(
             _distances_panel(theory, scale),
             _ball_panel(theory),
             _doubling_panel(theory, dim),
-            _runs_panel(theory, runs),
+            _runs_panel(runs),
         ],
         headline=_headline(theory, scale),
         columns=2,
@@ -221,7 +221,7 @@ def _capped(short: Array) -> str:
     return ", where the larger ball holds all draws" * bool(short[0] > -0.02)
 
 
-def _runs_panel(theory: BallTheory, runs: Sequence[TrainingRun]) -> Panel:
+def _runs_panel(runs: Sequence[TrainingRun]) -> Panel:
     """Stored training runs in the order of d~, averaged over gamma."""
     ranked = sorted(runs, key=lambda run: -float(run.distance[:, 0].mean()))
     x = np.arange(len(ranked), dtype=float)

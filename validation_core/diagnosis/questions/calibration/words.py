@@ -182,8 +182,7 @@ def errors_left_open(parameters: Sequence[ParameterErrors]) -> list[str]:
         open_ += f" and widths from {least} to {most} times what they should be"
     return [
         f"{which} between {share_text(low)} and {share_text(high)} of the true values; the data "
-        "still allow "
-        f"{open_} (95% intervals)."
+        f"still allow {open_} (95% intervals)."
     ]
 
 

@@ -116,8 +116,7 @@ class RankedRows:
         """Of the rows' standardised coordinates."""
         n, _, d = self.points.shape
         whitening = _RowWhitening(np.empty((n, 1, d)), *np.empty((3, n, d, d)))
-        for start in range(0, n, _ROWS):
-            rows = slice(start, start + _ROWS)
+        for rows in slices(n, _ROWS):
             whitening.centre[rows], whitening.scatter[rows] = _scatter(
                 (self.points[rows] - self.scale[0][rows]) / self.scale[1][rows]
             )
@@ -143,8 +142,7 @@ class RankedRows:
         return coordinates
 
     def _blocks(self) -> Iterator[slice]:
-        for start in range(0, len(self.points), _ROWS):
-            yield slice(start, start + _ROWS)
+        return slices(len(self.points), _ROWS)
 
     @cached_property
     def ordered(self) -> Array:

@@ -153,6 +153,6 @@ def basis_text(result: MassInTheta) -> str:
     )
     return (
         f"{_score(result)}{result.scored:,} draws of q at {result.rows} held-out rows were "
-        f"scored.{few} "
-        "Brackets are exact 95% intervals, of all tenths, or of all strips, together."
+        f"scored.{few} Brackets are exact 95% intervals, of all tenths, or of all strips, "
+        "together."
     )

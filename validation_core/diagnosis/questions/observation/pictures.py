@@ -20,6 +20,7 @@ _LONG = 32  # letters of a name on an axis
 
 
 def local_figures(test: LocalTest, names: Sequence[str]) -> tuple[Drawn, ...]:
+    """L-C2ST at an observation: q's draws by the learned chance d, and d on its null."""
     labels = [short_name(parameter_name(names, index), _LONG) for index in test.mapped]
     d, theta, null_d, t_null = (
         np.asarray(array, np.float64) for array in (test.d, test.theta, test.null_d, test.t_null)
@@ -49,6 +50,7 @@ def local_figures(test: LocalTest, names: Sequence[str]) -> tuple[Drawn, ...]:
 
 
 def ball_drawn(ball: LocalBall, names: Sequence[str]) -> Drawn:
+    """CoLT's ball among q's draws at an observation."""
     labels = [short_name(parameter_name(names, index), _LONG) for index in ball.mapped]
     theta = np.asarray(ball.theta, np.float64)
     return Drawn(

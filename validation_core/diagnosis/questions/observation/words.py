@@ -39,6 +39,7 @@ def interval_or_blank(interval: Interval, form: str) -> str:
 
 
 def answer_text(local: LocalAnswer, names: Sequence[str]) -> list[str]:
+    """Whether L-C2ST finds q wrong at the observation and where, then the rows nearby."""
     test, nearby = local.test, nearby_text(local.nearby, names)
     p = f"p {equals(test.pvalue)}"
     if test.pvalue > LEVEL:
@@ -120,6 +121,7 @@ def _sizes_nearby(ranks: NearbyRanks, names: Sequence[str]) -> list[str]:
 
 
 def place_text(site: Site, x_names: Sequence[str]) -> list[str]:
+    """Which observation was looked at, and how far it lies from the rows."""
     values = ", ".join(
         f"{x_column_name(at, x_names)} = {number_text(value, 4)}"
         for at, value in enumerate(site.x)
@@ -159,6 +161,7 @@ def place_text(site: Site, x_names: Sequence[str]) -> list[str]:
 
 
 def basis_text(test: LocalTest, nearby: NearbyRankTest) -> str:
+    """Rows, draws and null classifiers that the local test rests on."""
     few = (
         f" Of {nearby.all:,} parameters, those {len(nearby.parameters)} over which the learned "
         "chance varies most are shown."
@@ -177,6 +180,7 @@ def basis_text(test: LocalTest, nearby: NearbyRankTest) -> str:
 
 
 def ball_text(ball: LocalBall) -> str:
+    """Share of true values nearby in CoLT's ball, beside q's mass in it."""
     inside = share_interval_text(ball.u_star + part for part in (ball.rate, ball.low, ball.high))
     reads = (
         "more than q gives it"

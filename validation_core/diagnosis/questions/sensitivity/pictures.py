@@ -37,6 +37,7 @@ _CAPTION = (
 
 
 def power_panel(injection: InjectionPower, result: Sensitivity) -> Drawn:
+    """Power over the size of one defect: of the verdict, and of each test."""
     title = f"If q were {injection.title}"
     if not injection.strengths:
         return Drawn(title, empty("Nothing computed yet", height=_HEIGHT), _CAPTION)

@@ -79,6 +79,7 @@ def _where(injection: InjectionPower, result: Sensitivity, names: Sequence[str])
 def smallest_size_text(
     injection: InjectionPower, result: Sensitivity, names: Sequence[str]
 ) -> str:
+    """The smallest size of a defect that would be found with this power, and its interval."""
     power, where = f"{result.power:.0%} power", _where(injection, result, names)
     if not injection.strengths:
         return f"Not computed yet: what would be found of a q that is {injection.title}."
@@ -181,6 +182,7 @@ def _rounded(rows: int) -> int:
 
 
 def basis_text(result: Sensitivity) -> str:
+    """Level, tables and tests that the powers rest on."""
     stage = min(injection.stage for injection in result.injections)
     trials = min(injection.trials for injection in result.injections)
     hard = [injection.title for injection in result.injections if injection.localizer]
