@@ -192,7 +192,7 @@ def norms(values: Array, points: Array | None = None) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class _Slotted:
+class PooledScores:
     """A table's pools and the scores of their slots."""
 
     pools: Pools
@@ -203,14 +203,14 @@ class _Slotted:
     """(N, D) variance within the pool."""
 
 
-def slotted(
+def pooled_scores(
     table: PosteriorTable,
     parameters: NDArray[np.int64],
     groups: NDArray[np.int64] | None = None,
     *,
     truths: bool = True,
     rows: NDArray[np.int64] | None = None,
-) -> _Slotted:
+) -> PooledScores:
     """Every parameter's score and, of several parameters, that of their norm.
 
     Args:
@@ -240,7 +240,7 @@ def slotted(
         values[:, 0] = table.theta[:, parameters]
         chosen = np.append(0, 1 + chosen)
     scores = _scores(values, parameters, chosen)
-    return _Slotted(_pools_of(n, len(chosen)), scores, *_moments(values))
+    return PooledScores(_pools_of(n, len(chosen)), scores, *_moments(values))
 
 
 def in_units(values: Array) -> Array:
@@ -286,7 +286,7 @@ def _shared_pools(
     parameters: NDArray[np.int64],
     groups: NDArray[np.int64],
     tested: NDArray[np.bool_],
-) -> _Slotted:
+) -> PooledScores:
     """Pools of rows that share their draws: every tested truth of a group, then its draws."""
     n, k, _ = table.q.shape
     free = np.arange(k) if tested.all() else halves(k)[1]
@@ -310,7 +310,7 @@ def _shared_pools(
         if len(own) > 1:
             shared.append(own)
     joined = tuple(_joined(some) for some in zip(*parts, strict=True))
-    return _Slotted(Pools(size, observed, first, tuple(shared)), joined, mean, spread)
+    return PooledScores(Pools(size, observed, first, tuple(shared)), joined, mean, spread)
 
 
 def _joined(pools: tuple[SlotRanks, ...]) -> SlotRanks:

@@ -31,9 +31,9 @@ from validation_core.relabelling.pools import (
     mid_ranks,
     norms,
     players,
+    pooled_scores,
     ranked_columns,
     score_at_rows,
-    slotted,
 )
 from validation_core.relabelling.result import NUMBERS_QUOTED, Claim, XScope
 from validation_core.rng import stream
@@ -188,7 +188,7 @@ def statistics_of(
     if d > MOST:
         training = _rows_that_choose(n, seed) if training is None else training
         parameters, rows = _most_misfitting(table, training, groups), np.setdiff1d(rows, training)
-    read = slotted(table, parameters, groups, truths=truths, rows=rows)
+    read = pooled_scores(table, parameters, groups, truths=truths, rows=rows)
     known: list[LearnedScore] = []
     if groups is None:
         among = playing_draws(n, table.q.shape[1], d)
