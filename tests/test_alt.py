@@ -91,7 +91,8 @@ def test_between_numbered_ticks_no_number_is_made_up(mark, said):
 def test_ticks_without_a_name_are_left_out():
     panel = Panel([], x=RUNS, y=UNIT)
     assert describe_picture(panel) == "Across: 10, 30, 300. Up: 0 to 1."
-    nameless = Axis((0, 2), ticks=[1], names=[""])
+    nameless = Axis((0, 2), "tests", ticks=[1], names=[""])
+    assert describe_picture(Panel([], x=nameless, y=UNIT)) == "Across: tests. Up: 0 to 1."
     assert words(Points([1], [0.5], color="", label="SBC"), nameless) == "SBC: 0.5."
 
 

@@ -78,7 +78,7 @@ def panels(title: str) -> list[Panel]:
             Panel(
                 [Points([1], [0.5], color=style.P, label="SBC")],
                 title="Nameless",
-                x=Axis((0, 2), ticks=[1], names=[""]),
+                x=Axis((0, 2), "tests", ticks=[1], names=[""]),
                 y=unit,
             ),
             Panel(

@@ -97,6 +97,8 @@ def _axis(side: str, axis: Axis) -> str:
         low, high = (_written(end, axis) for end in axis.limits)
         return f"{side}: {label}{low} to {high}"
     names = [name for name in axis.names if name]
+    if not names:
+        return f"{side}: {axis.label}" if axis.label else ""
     if len(names) > _NAMES:
         return f"{side}: {label}{names[0]} to {names[-1]}, {len(names)} in all"
     return f"{side}: {label}{', '.join(names)}"

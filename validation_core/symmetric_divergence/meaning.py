@@ -62,7 +62,9 @@ def meaning_payload() -> live.Payload:
         headline=sentence(
             "{nats} a mean that is {delta} sd off, or a width that is wrong by a factor "
             "of {ratio}.",
-            nats=over([f"{each} {'are' if each.endswith('s') else 'is'}" for each in units], "nats"),
+            nats=over(
+                [f"{each} {'are' if each.endswith('s') else 'is'}" for each in units], "nats"
+            ),
             delta=over([f"{delta:.2f}" for delta in shifted.mean], "nats"),
             ratio=over([f"{sd:.2f}" for sd in wide.sd], "nats"),
         ),

@@ -116,6 +116,7 @@ const axisInWords = (side, axis) => {
   const label = axis.label ? axis.label + ", " : ""
   const shown = axis.shown?.filter(Boolean)
   if (!shown) return `${side}: ${label}${axis.limits.map((v) => tickOf(axis, v)).join(" to ")}`
+  if (!shown.length) return axis.label ? `${side}: ${axis.label}` : ""
   if (shown.length <= 6) return `${side}: ${label}${shown.join(", ")}`
   return `${side}: ${label}${shown[0]} to ${shown.at(-1)}, ${shown.length} in all`
 }
