@@ -72,6 +72,38 @@ def test_rows_and_per_cent_are_said_as_they_are_drawn():
     )
 
 
+NATS = Axis((-0.1, 3.1), ticks=[0, 1, 2, 3], names=["0", "1", "10", "100"])
+RUNS = Axis((-0.5, 3.5), ticks=[0, 1, 2, 3], names=["10", "30", "", "300"])
+
+
+@pytest.mark.parametrize(("mark", "said"), [
+    (Line([0, 3], [3, 0.4], color="", label="VI"),
+     "VI: from 100 at 10 to between 0 and 1 at 300, lowest between 0 and 1, highest 100."),
+    (Points([0.2, 0.9], [-0.5, 3.4], color="", label="VI"),
+     "VI: highest above 100 at 30, lowest below 0 at 10."),
+    (Points([2], [1.005], color="", label="VI"), "VI: 1 at between 30 and 300."),
+    (Band([0, 3], [0.5, 1], [2, 2.5]), "band: between 0 and 1 to between 10 and 100."),
+])  # fmt: skip
+def test_between_numbered_ticks_no_number_is_made_up(mark, said):
+    assert words(mark, RUNS, NATS) == said
+
+
+def test_ticks_without_a_name_are_left_out():
+    panel = Panel([], x=RUNS, y=UNIT)
+    assert describe_picture(panel) == "Across: 10, 30, 300. Up: 0 to 1."
+    nameless = Axis((0, 2), "tests", ticks=[1], names=[""])
+    assert describe_picture(Panel([], x=nameless, y=UNIT)) == "Across: tests. Up: 0 to 1."
+    assert words(Points([1], [0.5], color="", label="SBC"), nameless) == "SBC: 0.5."
+
+
+def test_lines_of_one_colour_are_told_by_their_dashes():
+    marks = [Line([0, 1], [0, 1], color="red", dash="6 4"), Line([0, 1], [0, 2], color="red")]
+    legend = [("median", "red", "line"), ("largest", "red", "dash")]
+    said = describe_picture(Panel(marks, x=UNIT, y=UNIT, legend=legend))
+    assert "largest: from 0 at 0 to 1 at 1" in said
+    assert "median: from 0 at 0 to 2 at 1" in said
+
+
 def test_axes_are_said_before_marks_and_a_series_once():
     rate = Axis((0, 1), "share", percent=True)
     many = Axis((0, 9), "row", ticks=range(9), names=[f"r{i}" for i in range(9)])

@@ -1,5 +1,7 @@
 """Theory of CoLT: both distances in closed form, doubling, and the view that shows them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -111,6 +113,17 @@ def test_the_view_claims_nothing_where_chance_may_be_all(measured):
     assert payload.head.index("fourier 1") < payload.head.index("fourier 0")
     alone = view.theory_payload(measured, [worse], 3, 0.15)
     assert "The one run that is stored here" in alone.head
+
+
+def test_a_q_without_a_gamma_has_its_theory_too(tmp_path):
+    """The blind prior: there is no slider, and no sentence speaks of gamma."""
+    study = BallTheoryStudy(maps=replace(MAPS, benchmark=Gaussian(perturbation="blind_prior")))
+    study.run(store := Store(tmp_path), _quiet)
+    theory = study.load(store)
+    payload = view.theory_payload(theory, [TrainingRun("fourier 0", theory.distance)], 3, 1.0)
+    assert payload.sliders == ()
+    assert "The ACLD is" in payload.head
+    assert "gamma" not in payload.head + view.how_to_read(300, several=False)
 
 
 def test_the_study_reads_back():

@@ -1,5 +1,6 @@
 """The workbench's numbers: every view at every gamma and beta, and power."""
 
+import json
 from dataclasses import asdict, replace
 from itertools import pairwise
 
@@ -249,6 +250,22 @@ def test_where_q_is_p_no_distance_is_claimed(oracle):
     assert "AUC 0.500 [0.478, 0.522]: by itself no evidence that p and q differ." in head
     bound = statistics.total_variation_bounds(oracle.auc[-1, 0])[0]
     assert f"at least {bound:.3f}" not in head
+
+
+def test_nothing_is_to_be_learnt_from_an_oracle_that_is_0(seen):
+    shown = panels.score_against_oracle_panel(ConformalView(STUDY, "Scores", 0.05), seen)[0]
+    first, *others = shown.caption.parts["words"].values
+    assert "nothing to learn" in first
+    assert all("the oracle, whose AUC is" in words for words in others)
+
+
+def test_a_q_without_a_gamma_is_not_said_to_have_one():
+    blind = replace(LEARNED, benchmark=Gaussian(perturbation="blind_prior"))
+    study = replace(STUDY, learned=blind)
+    alone = workbench.by_oracle(study)
+    head = pictures.payload(ConformalView(study, "Ranks", 0.05, oracle=True), alone, None).head
+    template = json.loads(head)["headline"]["template"]
+    assert template.endswith("log p − log q: its AUC is {auc}, and {tested}")
 
 
 def test_between_counted_places_power_is_a_straight_line(power):

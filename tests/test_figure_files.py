@@ -9,7 +9,7 @@ import pytest
 from PIL import Image as Pillow
 
 import validation_core as npt
-from validation_core.drawing import live
+from validation_core.drawing import live, svg, svg_marks
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.image import FigureLook, figure_file
 from validation_core.drawing.letters import svg_words
@@ -109,6 +109,15 @@ def test_a_figure_has_the_size_that_is_asked_for():
         FigureLook("print")
     with pytest.raises(ValueError, match=r"got \.gif"):
         figure_file(drawn(PANEL), ".gif")
+
+
+def test_a_legend_has_the_symbols_that_are_drawn():
+    """Curves of one colour are told apart by nothing else."""
+    kinds = ("circle", "square", "diamond", "cross", "ring", "triangle", "band", "line", "dash")
+    keys = [svg_marks.legend_key(kind, 0, 7, "#0072B2") for kind in kinds]
+    assert len(set(keys)) == len(kinds)
+    for kind, key in zip(kinds, keys, strict=True):
+        assert key in svg.svg(Panel([], x=UNIT, y=UNIT, legend=[("q", "#0072B2", kind)]), 300)
 
 
 def test_one_point_is_drawn_where_it_stands():

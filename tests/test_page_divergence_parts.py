@@ -92,6 +92,13 @@ def test_sizes_in_words(nats, written):
 
 
 @pytest.mark.parametrize(
+    ("nats", "written"), [(1.04, "1 nat"), (-1, "−1 nat"), (0, "0 nats"), (1.1, "1.1 nats")]
+)
+def test_one_nat_is_no_plural(nats, written):
+    assert nats_text.with_unit(nats) == written
+
+
+@pytest.mark.parametrize(
     ("nats", "written"),
     [(0, "0"), (0.01, "0.01"), (-100, "−100"), (1e6, "10⁶"), (-1e10, "−10¹⁰"), (1e-5, "10⁻⁵")],
 )
@@ -262,13 +269,16 @@ def meaning_part(nats):
 @pytest.mark.parametrize(
     ("nats", "start", "words"),
     [(0.2, 0.2, "starts beside"), (4e7, 10, "beyond the slider"), (-0.1, 1e-3, "no estimate"),
-     (float("nan"), 1e-3, "no estimate"), (float("inf"), 10, "no estimate")],
+     (float("nan"), 1e-3, "no estimate"), (float("inf"), 10, "no estimate"),
+     (None, 1e-3, "estimated here yet"), (1, 1, "beside the 1 nat estimated")],
 )  # fmt: skip
 def test_the_meaning_of_nats(nats, start, words):
     app = shown(meaning_part, nats)
     head, numbers = unpacked(app)
     assert head["at"] == pytest.approx([start], rel=0.02)
     assert words in said(app)
+    units = sentences(head, numbers, head["headline"]["parts"]["nats"])
+    assert [each for each in units if each.endswith("is")] == ["1 nat is"]
     captions = sentences(head, numbers, head["panels"][0]["caption"])
     assert "AUC 0.624" in captions[46], "Phi(sqrt(0.2 / 2)), at 0.1995"
 

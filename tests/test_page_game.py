@@ -68,7 +68,7 @@ def test_a_right_answer_is_followed_by_its_tell():
     assert len(page.get("plotly_chart")) == 2
     assert asked(page, "played") == [DEFECTS[dealt.round.defect].letter]
     pressed(page, "Next round")
-    assert "**Round 2 of 10** · ♥♥♥ 3 lives · 1 points" in words(page)
+    assert "**Round 2 of 10** · ♥♥♥ 3 lives · 1 point" in words(page)
     assert len(page.get("plotly_chart")) == 1
 
 

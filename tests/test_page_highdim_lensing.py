@@ -54,6 +54,7 @@ def test_pictures_travel_in_one_piece(small):
     for name in ("image x", "p's mean", "a draw of q", "residual", "CoLT's map"):
         assert name in payload.head
     assert "nothing is wrong" in payload.head
+    assert "no better than guessing, 0.5, but for chance" in payload.head
 
 
 def test_light_is_brighter_where_there_is_more():

@@ -1,9 +1,12 @@
 """The home page under AppTest: alive at the first visit, no button in the way."""
 
+from urllib.parse import parse_qs
+
 import pytest
 
 from pages.ui.services import services
 from tests.conftest import ROOT
+from validation_core.explorers.conformal.study import Learned
 from validation_core.explorers.playground.study import PlaygroundStudy, named
 
 PAGE = str(ROOT / "pages" / "main.py")
@@ -38,6 +41,18 @@ def test_a_link_opens_its_benchmark(page, name):
     assert page.query_params["benchmark"] in (name, [name])
     assert len(_drawn(page)) == 3
     assert len(page.get("page_link")) == 2
+
+
+@pytest.mark.parametrize("name", ["mode_collapse", "anisotropic-curved", "tree"])
+def test_its_workbench_opens_where_its_own_slider_has_a_place(page, name):
+    page.query_params["benchmark"] = name
+    page.run()
+    link, benchmark = page.get("page_link")[0].proto, named()[name]
+    gamma = float(parse_qs(link.query_string)["gamma"][0])
+    workbench = link.page == "conformal-c2st"
+    places = Learned(benchmark=benchmark).gammas if workbench else benchmark.gammas
+    assert min(abs(gamma - place) for place in places) < 1e-6
+    assert gamma > 0
 
 
 def test_an_unknown_benchmark_opens_the_first(page):

@@ -39,7 +39,7 @@ def show_theory(chosen: ColtChoice) -> None:
         )
         key = f"colt-theory-{owner(chosen.benchmark)}"
         live.chart(payload, key=key, url=slider(chosen.gammas), save_as="Theory of CoLT")
-        st.caption(ball_theory.how_to_read(study.maps.n))
+        st.caption(ball_theory.how_to_read(study.maps.n, len(chosen.gammas) > 1))
     jobs.panel(state, follow=True)
 
 

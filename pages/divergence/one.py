@@ -71,7 +71,7 @@ def show(plan: Plan, *, begin: bool, watched: str) -> None:
     terms.show(run, left)
     bounds.show(run, left, begin=begin)
     opened.show(run, left if begin else None)
-    meaning.show(mean(run, left) if left is not None else float("nan"))
+    meaning.show(mean(run, left) if left is not None else None)
     augmented.show()
     learned.show(run)
     joint.show(run)

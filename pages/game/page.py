@@ -16,7 +16,7 @@ from validation_core.game.deal import Deal, deal
 from validation_core.game.plots import PLOTS
 from validation_core.game.points import BEST, LIVES, Game, Score
 from validation_core.game.rounds import DEFECTS, LEVELS, ROUNDS, Defect, Level
-from validation_core.text import said_equals
+from validation_core.text import count_text, said_equals
 
 MOVED = "defect-moved-on"  # answers whose round the player has left
 
@@ -61,7 +61,7 @@ def _move_on() -> None:
 def _heading(at: int, score: Score, theirs: Score | None) -> None:
     hearts = "♥" * score.lives + "♡" * (LIVES - score.lives)
     lives = f"{hearts} {score.lives} {'life' if score.lives == 1 else 'lives'}"
-    words = [f"**Round {at} of {ROUNDS}**", lives, f"{score.points} points"]
+    words = [f"**Round {at} of {ROUNDS}**", lives, count_text(score.points, "point")]
     if score.streak > 1:
         words.append(f"{score.streak} in a row")
     if theirs is not None:
@@ -144,7 +144,10 @@ def _end(score: Score, seed: int, level: Level, played: Game, theirs: Score | No
             else "A draw." if yours == theirs.points
             else "The challenger wins."
         )  # fmt: skip
-        st.markdown(f"**{verdict}** You: {yours} points. Challenger: {theirs.points} points.")
+        st.markdown(
+            f"**{verdict}** You: {count_text(yours, 'point')}. "
+            f"Challenger: {count_text(theirs.points, 'point')}."
+        )
     st.image(
         share_card.png(score, seed, level),
         width=420,

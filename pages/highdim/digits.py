@@ -33,7 +33,7 @@ def _show(study: DigitsStudy) -> None:
     )
     live.chart(payload, key="digits-live", url=("gamma", "beta"), save_as="Digits")
     st.caption(
-        "5,000 digits of MNIST, 14 x 14; q is a diffusion trained on them with their labels. The "
+        "5,000 digits of MNIST, 14 × 14; q is a diffusion trained on them with their labels. The "
         "paper asks the same of generators of CIFAR-10. The classifier is a small head on a "
         "filter bank, which has seen no other image."
     )

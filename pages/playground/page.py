@@ -1,5 +1,7 @@
 """Playground: pick a benchmark, move gamma and beta, and watch every picture follow."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from pages.playground import bricks, new_samples, strip
@@ -7,6 +9,7 @@ from pages.ui import address, jobs, live, share
 from pages.ui.forms import segmented
 from pages.ui.services import services, stored
 from validation_core import Boundary, Gaussian, Trained
+from validation_core.explorers.conformal.study import Learned
 from validation_core.explorers.playground import pictures
 from validation_core.explorers.playground.study import PlaygroundStudy, named
 from validation_core.types import Benchmark
@@ -44,7 +47,7 @@ def _onwards(benchmark: Benchmark, gamma: float, beta: float) -> None:
                 icon=":material/tune:",
                 query_params={
                     "perturbation": benchmark.perturbation,
-                    "gamma": f"{gamma:g}",
+                    "gamma": _beside(gamma, Learned(benchmark=benchmark).gammas),
                     "beta": f"{beta:g}",
                 },
             )
@@ -60,7 +63,7 @@ def _onwards(benchmark: Benchmark, gamma: float, beta: float) -> None:
                 },
             )
         else:
-            chosen = {"benchmark": benchmark.name, "gamma": f"{gamma:g}"}
+            chosen = {"benchmark": benchmark.name, "gamma": _beside(gamma, benchmark.gammas)}
             if isinstance(benchmark, Gaussian):
                 chosen |= {"perturbation": benchmark.perturbation, "curved": "true"}
             st.page_link(
@@ -73,6 +76,12 @@ def _onwards(benchmark: Benchmark, gamma: float, beta: float) -> None:
             "diagnose/page.py", label="Diagnose your own posterior", icon=":material/troubleshoot:"
         )
         share.copy_link()
+
+
+def _beside(gamma: float, gammas: Sequence[float]) -> str:
+    """The nearest place of another page's slider, which has its own; a wrong q stays wrong."""
+    alike = [place for place in gammas if (place == 0) == (gamma == 0)]
+    return f"{min(alike or gammas, key=lambda place: abs(place - gamma)):.6g}"
 
 
 live.one_screen(1.9)

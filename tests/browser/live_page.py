@@ -75,6 +75,23 @@ def panels(title: str) -> list[Panel]:
             Panel(
                 [Points([0.3, 0.62], [0, 1], color="")], title="Rows", x=share, y=rows,
             ),
+            Panel(
+                [Points([1], [0.5], color=style.P, label="SBC")],
+                title="Nameless",
+                x=Axis((0, 2), "tests", ticks=[1], names=[""]),
+                y=unit,
+            ),
+            Panel(
+                [
+                    Line([0, 3], [3, 0.4], color=style.P, dash="6 4"),
+                    Line([0, 2.2], [-0.5, 1], color=style.P),
+                    Points([2.1], [1.5], color=style.Q, label="run"),
+                ],
+                title="Ticks",
+                x=Axis((-0.5, 3.5), ticks=[0, 1, 2, 3], names=["10", "30", "", "300"]),
+                y=Axis((-0.6, 3.1), ticks=[0, 1, 2, 3], names=["0", "1", "10", "100"]),
+                legend=[("VI", style.P, "line"), ("IWVI", style.P, "dash")],
+            ),
     ]  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -36,6 +36,9 @@ _MOST = 600  # letters
 _TITLE = 200  # of them
 _NAMES = 6  # ticks that are all named
 _NOUGHT = 1e-6  # values nearer to 0 are written as 0
+_ON_TICK = 0.02  # of the least distance of two ticks: a value as near is the tick's
+_BESIDE = 0.3  # of the same: marks drawn side by side are at the same tick
+_NUMBERED = re.compile(r"[−-]?\d")
 
 
 def describe_picture(
@@ -93,9 +96,12 @@ def _axis(side: str, axis: Axis) -> str:
     if axis.names is None:
         low, high = (_written(end, axis) for end in axis.limits)
         return f"{side}: {label}{low} to {high}"
-    if len(axis.names) > _NAMES:
-        return f"{side}: {label}{axis.names[0]} to {axis.names[-1]}, {len(axis.names)} in all"
-    return f"{side}: {label}{', '.join(axis.names)}"
+    names = [name for name in axis.names if name]
+    if not names:
+        return f"{side}: {axis.label}" if axis.label else ""
+    if len(names) > _NAMES:
+        return f"{side}: {label}{names[0]} to {names[-1]}, {len(names)} in all"
+    return f"{side}: {label}{', '.join(names)}"
 
 
 _KINDS: Mapping[type[Mark], str] = {
@@ -114,6 +120,8 @@ def series_name(mark: Mark, panel: Panel) -> str:
     if label or isinstance(mark, Band | HBand | Heat | VLine | HLine):
         return str(label)
     color, symbol = getattr(mark, "color", None), getattr(mark, "symbol", "")
+    if isinstance(mark, Line):
+        symbol = "dash" if mark.dash else "line"
     same = [key for key in panel.legend if isinstance(color, str) and key[1] == color]
     alike = [key for key in same if key[2] == symbol]
     return str((alike or same)[0][0]) if same else ""
@@ -156,11 +164,12 @@ def _mark(mark: Mark, panel: Panel, name: str) -> str:
 def _cloud(across: Array, up: Array, x: Axis, y: Axis, name: str) -> str:
     """Description of unordered points."""
     if len(up) < 2:
-        return f"{name}: {_written(up[0], y)} at {_written(across[0], x)}" if len(up) else ""
-    if y.names is not None:
+        here = f"{name}: {_written(up[0], y)} at {_place(across[0], x)}" if len(up) else ""
+        return here.removesuffix(" at ")
+    if y.names is not None and not _numbered(y.names):
         return _extremes(up, across, y, x, name)
     if x.names is not None:
-        return _extremes(across, up, x, y, name)
+        return _extremes(across, up, x, y, name, _place)
     return _area(across, up, x, y, f"{name}: {len(up)} points")
 
 
@@ -178,19 +187,26 @@ def _area(across: Array, up: Array, x: Axis, y: Axis, name: str) -> str:
 def _curve(across: Array, up: Array, x: Axis, y: Axis, name: str) -> str:
     if not len(up):
         return ""
-    first, last = (f"{_written(up[i], y)} at {_written(across[i], x)}" for i in (0, -1))
+    first, last = (f"{_written(up[i], y)} at {_place(across[i], x)}" for i in (0, -1))
     low, high = (_written(end, y) for end in (up.min(), up.max()))
     return f"{name}: from {first} to {last}, lowest {low}, highest {high}"
 
 
-def _extremes(at: Array, values: Array, x: Axis, y: Axis, name: str) -> str:
+def _extremes(
+    at: Array,
+    values: Array,
+    x: Axis,
+    y: Axis,
+    name: str,
+    place: Callable[[float, Axis], str] | None = None,
+) -> str:
     """Highest and lowest of values, and their positions on the axis `x`."""
     there = np.isfinite(values)
     at, values = at[there], values[there]
     if not values.size:
         return ""
     high, low = (
-        f"{_written(values[i], y)} at {_written(at[i], x)}"
+        f"{_written(values[i], y)} at {(place or _written)(at[i], x)}"
         for i in (values.argmax(), values.argmin())
     )
     return f"{name}: highest {high}, lowest {low}"
@@ -220,11 +236,39 @@ def _bounded(value: float, shades: Shades) -> str:
     return f"at {'least' if off > 0 else 'most'} {end}"
 
 
-def _written(value: float, axis: Axis) -> str:
-    """A value as its axis writes it: the nearest tick's name, if ticks have names, or percent."""
+def _place(value: float, axis: Axis) -> str:
+    """Where a point is on its axis, or the tick beside which it is drawn."""
+    return _written(value, axis, _BESIDE)
+
+
+def _written(value: float, axis: Axis, near: float = _ON_TICK) -> str:
+    """A value as its axis writes it: by its ticks, if they have names, or in percent."""
     if axis.names is not None and axis.ticks is not None:
-        return axis.names[int(np.abs(_array(axis.ticks) - value).argmin())]
+        return _by_ticks(value, _array(axis.ticks), axis.names, near)
     return f"{_number(100 * value)}%" if axis.percent else _number(value)
+
+
+def _by_ticks(value: float, ticks: Array, names: Sequence[str], near: float) -> str:
+    """The nearest tick's name; off numbered ticks, whose scale is not known, those around it."""
+    if not _numbered(names):
+        return names[int(np.abs(ticks - value).argmin())]
+    named = sorted((at, name) for at, name in zip(ticks.tolist(), names, strict=True) if name)
+    places = np.array([at for at, _ in named])
+    closest = int(np.abs(places - value).argmin())
+    gap = float(np.diff(places).min(initial=np.inf))
+    if len(named) == 1 or abs(places[closest] - value) <= near * gap:
+        return named[closest][1]
+    above = int(np.searchsorted(places, value))
+    if above == 0:
+        return f"below {named[0][1]}"
+    if above == len(named):
+        return f"above {named[-1][1]}"
+    return f"between {named[above - 1][1]} and {named[above][1]}"
+
+
+def _numbered(names: Sequence[str]) -> bool:
+    """Whether ticks are named by numbers, so that values lie between them too."""
+    return any(names) and all(_NUMBERED.match(name) for name in names if name)
 
 
 def _number(value: float, digits: int = 3) -> str:

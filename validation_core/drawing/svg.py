@@ -29,7 +29,7 @@ from validation_core.drawing.marks import (
     color_scales,
     plain_numbers,
 )
-from validation_core.drawing.svg_marks import Scale, mark_elements, scale_colors
+from validation_core.drawing.svg_marks import Scale, legend_key, mark_elements, scale_colors
 from validation_core.text import signed_text
 
 LETTERS = 11.5
@@ -258,13 +258,7 @@ def _legend(rows: Sequence[Sequence[tuple[float, Key]]], ink: str) -> Iterator[s
     for i, row in enumerate(rows):
         up = _KEYS + _ROW * i
         for at, (words, color, symbol) in row:
-            fill = color or ink
-            if symbol in ("line", "dash"):
-                dash = ' stroke-dasharray="5 3"' if symbol == "dash" else ""
-                yield (f'<path d="M{at:.1f} {up}h14" stroke="{fill}" stroke-width="2.5"{dash}/>')
-            else:
-                size = 4 if symbol != "band" else 5
-                yield f'<circle cx="{at + 7:.1f}" cy="{up}" r="{size}" fill="{fill}"/>'
+            yield legend_key(symbol, at, up, color or ink)
             yield _text(at + 19, up + 4, str(words), "start", ink)
 
 

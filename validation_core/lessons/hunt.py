@@ -34,7 +34,7 @@ from validation_core.methods import CoLT
 from validation_core.rng import stream
 from validation_core.store import Store
 from validation_core.study import Report
-from validation_core.text import said_pvalue
+from validation_core.text import said_equals
 from validation_core.types import Array, Benchmark
 
 PRESETS = ("additional mode", "tree", "nothing wrong")
@@ -292,13 +292,13 @@ class Hunt(LessonStudy[_HuntResult], spec="lesson_hunt"):
                 at={"preset": 0, "place": int(chosen[0])},
                 formula=Formula(
                     latex=r"\begin{matrix} c \sim \mathrm{BetaBin}(\text{@n}, \text{@r}, "
-                    r"\text{@rest}) \\ c = \text{@count}, \quad p = \text{@p} \end{matrix}",
+                    r"\text{@rest}) \\ c = \text{@count}, \quad p \; \text{@p} \end{matrix}",
                     values={
                         "n": str(N),
                         "r": str(INSIDE),
                         "rest": str(K + 1 - INSIDE),
                         "count": written(result.inside, "{:.0f}", "preset", "place"),
-                        "p": written(pvalues, said_pvalue, "preset", "place"),
+                        "p": written(pvalues, said_equals, "preset", "place"),
                     },
                     source=f"beta law of the {INSIDE}th of {K} ordered distances, derived here; "
                     "the ball is that of CoLT, Chen, Bansal, Scott (2025)",

@@ -265,7 +265,7 @@ class TenMoreSteps(LessonStudy[_TrainedSteps], spec="lesson_ten_more_steps"):
                 title="Break it",
                 words=sentence(
                     "Score: {score}. Test points from {source}: Uniform rejects {uniform}, C2ST "
-                    "{c2st}. If q were correct, all p-values together are flat (KS p-value "
+                    "{c2st}. Where q is correct, all p-values together are flat (KS p-value "
                     "{flat}). C2ST's accuracy then varies {sd} times as much as its test assumes.",
                     score=_SCORE.words,
                     source=_SOURCE.words,

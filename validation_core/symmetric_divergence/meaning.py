@@ -28,7 +28,7 @@ from validation_core.statistics import divergence_mean
 from validation_core.statistics.divergence_mean import Divergence
 from validation_core.symmetric_divergence import terms
 from validation_core.symmetric_divergence.learned import DivergenceComparison
-from validation_core.symmetric_divergence.nats_text import format_number, tick_label
+from validation_core.symmetric_divergence.nats_text import format_number, tick_label, with_unit
 from validation_core.symmetric_divergence.terms import NATS, NormalPair, SymlogScale, term_scale
 from validation_core.text import signed_text
 from validation_core.types import Array
@@ -44,6 +44,7 @@ def meaning_payload() -> live.Payload:
         terms.scaled_normal_pair(NATS, "wide"),
     )
     labels = [format_number(float(nats)) for nats in NATS]
+    units = [with_unit(float(nats)) for nats in NATS]
     return live.payload(
         sliders=[
             Slider(
@@ -59,9 +60,11 @@ def meaning_payload() -> live.Payload:
             _pair_panel(narrow, "Same mean, q too narrow", _scale(narrow, wide), 4),
         ],
         headline=sentence(
-            "{nats} nats are a mean that is {delta} sd off, or a width that is wrong by a factor "
+            "{nats} a mean that is {delta} sd off, or a width that is wrong by a factor "
             "of {ratio}.",
-            nats=over(labels, "nats"),
+            nats=over(
+                [f"{each} {'are' if each.endswith('s') else 'is'}" for each in units], "nats"
+            ),
             delta=over([f"{delta:.2f}" for delta in shifted.mean], "nats"),
             ratio=over([f"{sd:.2f}" for sd in wide.sd], "nats"),
         ),

@@ -20,6 +20,12 @@ def format_number(nats: float) -> str:
     return f"{mantissa}\u00a0×\u00a010{_raised(int(power))}" if power else mantissa
 
 
+def with_unit(nats: float) -> str:
+    """Nats with their unit: `1 nat`, `1.1 nats`."""
+    number = format_number(nats)
+    return f"{number} nat{'s' * (number not in ('1', '−1'))}"
+
+
 def tick_label(nats: float) -> str:
     """Tick label of a power of ten: 0.01, 100, 10⁶."""
     if 1e-3 <= abs(nats) < 1e4 or nats == 0:

@@ -3,20 +3,37 @@ const digits = (v, count = 3) => {
   if (Math.abs(v) < 1e-6) return "0"
   return String(Number(v.toPrecision(count))).replace("-", "\u2212")
 }
-const tickOf = (axis, v) => {
-  if (axis.shown) {
-    const away = axis.ticks.map((tick) => Math.abs(tick - v))
-    return axis.shown[away.indexOf(Math.min(...away))]
-  }
+const numbered = (names) =>
+  names.some(Boolean) && names.every((name) => !name || /^[\u2212-]?\d/.test(name))
+const nearestTick = (ticks, v) => {
+  const away = ticks.map((tick) => Math.abs(tick - v))
+  return away.indexOf(Math.min(...away))
+}
+const ON_TICK = 0.02, BESIDE = 0.3  // of the least distance of two ticks, as in alt.py
+const byTicks = ({ ticks, shown }, v, near) => {
+  if (!numbered(shown)) return shown[nearestTick(ticks, v)]
+  const named = [...ticks].map((at, i) => ({ at, name: shown[i] })).filter((tick) => tick.name)
+    .sort((a, b) => a.at - b.at)
+  const places = named.map((tick) => tick.at), closest = nearestTick(places, v)
+  const gap = Math.min(...places.slice(1).map((at, i) => at - places[i]))
+  if (named.length === 1 || Math.abs(places[closest] - v) <= near * gap) return named[closest].name
+  const above = places.filter((at) => at < v).length
+  if (!above) return `below ${named[0].name}`
+  if (above === named.length) return `above ${named.at(-1).name}`
+  return `between ${named[above - 1].name} and ${named[above].name}`
+}
+const tickOf = (axis, v, near = ON_TICK) => {
+  if (axis.shown) return byTicks(axis, v, near)
   return axis.percent ? digits(100 * v) + "%" : digits(v)
 }
+const placeOf = (axis, v) => tickOf(axis, v, BESIDE)
 const least = (values) => values.reduce((best, v, i) => (v < values[best] ? i : best), 0)
 const most = (values) => values.reduce((best, v, i) => (v > values[best] ? i : best), 0)
-const extremes = (at, values, x, y, name) => {
+const extremes = (at, values, x, y, name, place = tickOf) => {
   const there = values.map((v, i) => i).filter((i) => Number.isFinite(values[i]))
   if (!there.length) return ""
   const some = there.map((i) => values[i])
-  const end = (i) => `${tickOf(y, values[i])} at ${tickOf(x, at[i])}`
+  const end = (i) => `${tickOf(y, values[i])} at ${place(x, at[i])}`
   return `${name}: highest ${end(there[most(some)])}, lowest ${end(there[least(some)])}`
 }
 const middles = (edges, shift = 0) =>
@@ -63,7 +80,7 @@ const inWords = {
     const [xs, ys] = places(chart, mark)
     if (!ys.length) return ""
     if (mark.fill) return area(panel, xs, ys, name || "line")
-    const end = (i) => `${tickOf(panel.y, ys.at(i))} at ${tickOf(panel.x, xs.at(i))}`
+    const end = (i) => `${tickOf(panel.y, ys.at(i))} at ${placeOf(panel.x, xs.at(i))}`
     const [low, high] = [ys[least(ys)], ys[most(ys)]].map((v) => tickOf(panel.y, v))
     return `${name || "line"}: from ${end(0)} to ${end(-1)}, lowest ${low}, highest ${high}`
   },
@@ -81,9 +98,12 @@ const places = (chart, mark) => {
 }
 const cloud = (chart, { x, y }, mark, name) => {
   const [xs, ys] = places(chart, mark)
-  if (ys.length < 2) return ys.length ? `${name}: ${tickOf(y, ys[0])} at ${tickOf(x, xs[0])}` : ""
-  if (y.shown) return extremes(ys, xs, y, x, name)
-  if (x.shown) return extremes(xs, ys, x, y, name)
+  if (!ys.length) return ""
+  if (ys.length < 2) {
+    return `${name}: ${tickOf(y, ys[0])} at ${placeOf(x, xs[0])}`.replace(/ at $/, "")
+  }
+  if (y.shown && !numbered(y.shown)) return extremes(ys, xs, y, x, name)
+  if (x.shown) return extremes(xs, ys, x, y, name, placeOf)
   return area({ x, y }, xs, ys, `${name}: ${ys.length} points`)
 }
 const area = ({ x, y }, xs, ys, name) => {
@@ -94,8 +114,9 @@ const area = ({ x, y }, xs, ys, name) => {
 const axisInWords = (side, axis) => {
   if (axis.hidden) return ""
   const label = axis.label ? axis.label + ", " : ""
-  const shown = axis.shown
+  const shown = axis.shown?.filter(Boolean)
   if (!shown) return `${side}: ${label}${axis.limits.map((v) => tickOf(axis, v)).join(" to ")}`
+  if (!shown.length) return axis.label ? `${side}: ${axis.label}` : ""
   if (shown.length <= 6) return `${side}: ${label}${shown.join(", ")}`
   return `${side}: ${label}${shown[0]} to ${shown.at(-1)}, ${shown.length} in all`
 }
@@ -103,7 +124,8 @@ const nameOf = (chart, panel, mark) => {
   const label = words(chart, mark.label)
   if (label || ["band", "heat", "vline", "hline"].includes(mark.kind)) return label
   const same = panel.legend.filter((key) => key.color === mark.color)
-  const key = same.find((each) => each.symbol === mark.symbol) ?? same[0]
+  const symbol = mark.kind === "line" ? (mark.dash ? "dash" : "line") : mark.symbol
+  const key = same.find((each) => each.symbol === symbol) ?? same[0]
   return key ? words(chart, key.label) : ""
 }
 const MOST = 600

@@ -192,12 +192,30 @@ def score_against_oracle_panel(look: ConformalView, seen: Conformal) -> list[Pan
             y=Axis((-reach, reach), "learned score, standardised"),
             height=PANEL_HEIGHT,
             caption=sentence(
-                "Line: median; band: the middle 80% of draws. Any rising curve ranks as well as "
-                "the oracle, whose AUC is {auc}; a flat one has learnt nothing.",
-                auc=over([f"{auc:.3f}" for auc in seen.oracle_auc], "gamma"),
+                "{words}",
+                words=over(
+                    [
+                        _oracle_words(float(auc), same)
+                        for auc, same in zip(seen.oracle_auc, look.correct(seen), strict=True)
+                    ],
+                    "gamma",
+                ),
             ),
         )
     ]
+
+
+def _oracle_words(auc: float, correct: bool) -> str:
+    """How to read a score against an oracle of this AUC."""
+    if correct:
+        return (
+            "q is p: the oracle is 0 at every draw, and there is nothing to learn. The band holds "
+            "the middle 80% of draws."
+        )
+    return (
+        "Line: median; band: the middle 80% of draws. Any rising curve ranks as well as the "
+        f"oracle, whose AUC is {auc:.3f}; a flat one has learnt nothing."
+    )
 
 
 def other_tests_panel(look: ConformalView, seen: Conformal) -> list[Panel]:

@@ -65,19 +65,22 @@ def _headline(look: ConformalView, seen: Conformal) -> Text:
         [_tested(float(p), look, same) for p in row]
         for row, same in zip(seen.ks, look.correct(seen), strict=True)
     ]
+    several = len(seen.gammas) > 1
     parts = {
-        "gamma": written(seen.gammas, "{:g}", "gamma"),
         "auc": slider_texts(seen, seen.auc, "{:.3f}".format),
         "tested": over_sliders(seen, np.array(tested)),
     }
+    if several:
+        parts["gamma"] = written(seen.gammas, "{:g}", "gamma")
     if look.oracle:
         return sentence(
-            "Until the classifier has learnt, by the oracle score log p − log q: at gamma = "
-            "{gamma} its AUC is {auc}, and {tested}",
+            "Until the classifier has learnt, by the oracle score log p − log q: "
+            f"{'at gamma = {gamma} ' * several}its AUC is {{auc}}, and {{tested}}",
             **parts,
         )
     return sentence(
-        "At gamma = {gamma} and beta = {beta} the classifier's AUC is {auc}: {tested}",
+        f"At {'gamma = {gamma} and ' * several}beta = {{beta}} the classifier's AUC is {{auc}}: "
+        "{tested}",
         beta=written(BETAS, "{:g}", "beta"),
         **parts,
     )

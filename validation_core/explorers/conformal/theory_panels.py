@@ -128,9 +128,12 @@ def _headline(theory: ConformalTheory) -> Any:
             theory.auc[..., 0], theory.loss, theory.oracle_auc[:, 0], _is_p(theory), strict=True
         )
     ]
+    several = len(theory.gammas) > 1
+    gamma = {"gamma": over([f"{gamma:g}" for gamma in theory.gammas], "gamma")} if several else {}
     return sentence(
-        "At gamma = {gamma} and beta = {beta} the classifier's AUC is {verdict} {oracle}",
-        gamma=over([f"{gamma:g}" for gamma in theory.gammas], "gamma"),
+        f"At {'gamma = {gamma} and ' * several}beta = {{beta}} the classifier's AUC is "
+        "{verdict} {oracle}",
+        **gamma,
         beta=over([f"{beta:g}" for beta in BETAS], "beta"),
         verdict=over_sliders(theory, np.array(verdicts)),
         oracle=over(
@@ -154,22 +157,29 @@ def _verdict(auc: float, best: float, loss: Estimate, same: bool) -> str:
 def _mean_rank_panel(learned: Learned, theory: ConformalTheory) -> Panel:
     """Mean ranks of the oracle and of the learned score, and Lemma 3.3's bound, over gamma."""
     x = np.arange(len(theory.gammas), dtype=float)
+    several = len(x) > 1
+    across = x if several else np.array([-0.5, 0.5])  # a line needs two ends
     low, high = _ends(theory.spread)
-    worst, best = (over((1 - at_each_beta(theory, end)).T, "beta") for end in _ends(theory.auc))
+    learned_ranks, worst, best = (
+        over(np.broadcast_to((1 - at_each_beta(theory, auc)).T, (len(BETAS), len(across))), "beta")
+        for auc in (theory.auc[..., 0], *_ends(theory.auc))
+    )
+    bound, oracle = (
+        np.broadcast_to(values, across.shape)
+        for values in (0.5 - theory.total_variation[:, 0] / 2, 1 - theory.oracle_auc[:, 0])
+    )
     return Panel(
         [
             HLine(0.5, color=style.NULL, dash="", width=1),
-            Line(x, 0.5 - theory.total_variation[:, 0] / 2, color=style.NULL, dash="6 4"),
-            Band(x, best, worst, color=_LEARNED),
-            Line(
-                x, over((1 - at_each_beta(theory, theory.auc[..., 0])).T, "beta"), color=_LEARNED
-            ),
-            Line(x, 1 - theory.oracle_auc[:, 0], color=style.P),
+            Line(across, bound, color=style.NULL, dash="6 4"),
+            Band(across, best, worst, color=_LEARNED),
+            Line(across, learned_ranks, color=_LEARNED),
+            Line(across, oracle, color=style.P),
             Points(x, theory.spread[:, 0], low=low, high=high, color=style.P, symbol="ring"),
-            VLine(over(x, "gamma")),
+            *[VLine(over(x, "gamma"))] * several,
         ],
-        title="Mean rank over gamma",
-        x=gamma_axis(learned),
+        title="Mean rank" + " over gamma" * several,
+        x=gamma_axis(learned) if several else Axis((-0.5, 0.5), hidden=True),
         y=Axis((0, 0.54), "mean rank, 1 − AUC"),
         height=PANEL_HEIGHT,
         legend=[
@@ -178,11 +188,11 @@ def _mean_rank_panel(learned: Learned, theory: ConformalTheory) -> Panel:
             ("learned", _LEARNED, "line"),
             ("1/2 − TV/2", style.NULL, "dash"),
         ],
-        click="gamma",
-        at=np.stack([x, np.full(len(x), 0.3)], axis=1),
+        click="gamma" if several else None,
+        at=np.stack([x, np.full(len(x), 0.3)], axis=1) if several else None,
         caption=(
             "Lemma 3.3: the oracle's lies below the dashed bound. Rings: 1/2 − E|r − r′|/4. "
-            "Lemma 3.2: no score's lies below the oracle's. Press to move gamma."
+            "Lemma 3.2: no score's lies below the oracle's." + " Press to move gamma." * several
         ),
     )
 
@@ -226,7 +236,8 @@ def _gap_words(theory: ConformalTheory, gap: Array, ratio: Array, constant: Arra
             [
                 f"ε = {number_text(error, 2)}, where q is p and no ranking can be lost."
                 if np.isnan(most)
-                else f"Gap {lost:.3f}, {part:.2f} of ε^(2/3), ε = {number_text(error, 2)}; "
+                else f"Gap {lost:.3f}, {number_text(part, 2)} of ε^(2/3), ε = "
+                f"{number_text(error, 2)}; "
                 f"C = {most:.2f} is the least that serves every beta."
                 for lost, part, error in zip(gaps, parts, errors, strict=True)
             ]

@@ -30,6 +30,7 @@ from validation_core.explorers.playground.study import (
 from validation_core.explorers.playground.theta_panels import error_map_panel, theta_panel
 from validation_core.panels.gamma_scale import STRENGTH, GammaScale
 from validation_core.rng import common
+from validation_core.text import signed_text
 from validation_core.types import Array
 
 _JOINT = 1000  # draws of the truth that show the shape of the joint
@@ -43,7 +44,7 @@ def payload(study: PlaygroundStudy, seen: Playground, first: int = 0) -> live.Pa
         seen: its result.
         first: number of the first sample of its ranks.
     """
-    places = [", ".join(f"{value:.2f}" for value in x) for x in seen.where.x_at]
+    places = [", ".join(signed_text(value, ".2f") for value in x) for x in seen.where.x_at]
     rates, scale = _rates(seen), GammaScale.of(study.benchmark)
     return live.payload(
         sliders=[

@@ -18,6 +18,7 @@ from validation_core.drawing.marks import (
     Panel,
     Points,
     VLine,
+    freeze_sliders,
     over,
     sentence,
 )
@@ -63,45 +64,54 @@ def theory_payload(
         scale: of the gammas.
     """
     gammas = theory.gammas.tolist()
+    panels = [
+        _distances_panel(theory, scale),
+        _ball_panel(theory),
+        _doubling_panel(theory, dim),
+        _runs_panel(runs),
+    ]
+    if len(gammas) == 1:  # there is no slider that values could follow
+        panels = [freeze_sliders(panel) for panel in panels]
     return live.payload(
         sliders=gamma_slider(gammas, start, scale),
-        panels=[
-            _distances_panel(theory, scale),
-            _ball_panel(theory),
-            _doubling_panel(theory, dim),
-            _runs_panel(runs),
-        ],
+        panels=panels,
         headline=_headline(theory, scale),
         columns=2,
     )
 
 
-def how_to_read(n: int) -> str:
-    """Theorem 1 in words, and how the view would look if q were correct."""
+def how_to_read(n: int, several: bool = True) -> str:
+    """Theorem 1 in words, and how the view would look if q were correct.
+
+    Args:
+        n: fresh simulations at each gamma.
+        several: whether there is more than one gamma.
+    """
     return (
         "Theorem 1: p and q differ if and only if, for some centre and radius, a ball has another "
         "mass under p than under q, averaged over x; the doubling condition lets small balls "
         "stand for densities. One centre that shows a difference is enough to tell them apart; "
         "that a learnt centre shows none is no proof. The largest difference of balls with one "
         "radius for all x is the paper's ACLD, that of balls with one mass of q at every x its "
-        f"d~; here both are of the learnt centre and embedding. {n} fresh simulations at each "
-        "gamma, with 95% intervals. If q were correct, both would be 0 for every centre."
+        f"d~; here both are of the learnt centre and embedding. {n} fresh simulations"
+        f"{' at each gamma' * several}, with 95% intervals. If q were correct, both would be 0 "
+        "for every centre."
     )
 
 
 def _headline(theory: BallTheory, scale: GammaScale) -> Any:
+    words = [
+        _comparison(*each)
+        for each in zip(
+            theory.gammas == 0, theory.acld.tolist(), theory.distance.tolist(), strict=True
+        )
+    ]
+    if len(words) == 1:
+        return words[0][0].upper() + words[0][1:]
     return sentence(
         "At {gamma} {words}",
         gamma=over([scale.text(gamma) for gamma in theory.gammas.tolist()], "gamma"),
-        words=over(
-            [
-                _comparison(*each)
-                for each in zip(
-                    theory.gammas == 0, theory.acld.tolist(), theory.distance.tolist(), strict=True
-                )
-            ],
-            "gamma",
-        ),
+        words=over(words, "gamma"),
     )
 
 
@@ -118,17 +128,20 @@ def _comparison(none: bool, acld: Sequence[float], distance: Sequence[float]) ->
 
 
 def _distances_panel(theory: BallTheory, scale: GammaScale) -> Panel:
-    """ACLD, d~ and the total variation over gamma."""
-    along = scale.places(theory.gammas)
-    marks: list[Mark] = [VLine(over(along, "gamma"), width=1)]
+    """ACLD, d~ and the total variation over gamma, side by side at the only one."""
+    along, several = scale.places(theory.gammas), len(theory.gammas) > 1
+    marks: list[Mark] = [VLine(over(along, "gamma"), width=1)] * several
     legend = [("ACLD, one radius", _ONE_RADIUS, "square"), ("d~, one mass", COLT, "circle")]
     if theory.variation.size:
-        marks.append(Line(along, theory.variation[:, 0], color=style.NULL, dash="6 4"))
+        ends = along if several else along + np.array([-0.5, 0.5])
+        variation = np.broadcast_to(theory.variation[:, 0], ends.shape)
+        marks.append(Line(ends, variation, color=style.NULL, dash="6 4"))
         legend.append(("total variation", style.NULL, "dash"))
     span = float(np.ptp(along)) or 1.0
+    apart = 0.004 if several else 0.15
     for shift, values, color, symbol in (
-        (-0.004, theory.acld, _ONE_RADIUS, "square"),
-        (0.004, theory.distance, COLT, "circle"),
+        (-apart, theory.acld, _ONE_RADIUS, "square"),
+        (apart, theory.distance, COLT, "circle"),
     ):
         at, low, high = np.asarray(values, float).T
         marks += [
@@ -139,15 +152,17 @@ def _distances_panel(theory: BallTheory, scale: GammaScale) -> Panel:
         ]
     return Panel(
         marks,
-        title="Largest difference of a ball, over gamma",
-        x=places_axis(theory.gammas, scale.axis, at=along),
+        title="Largest difference of a ball" + ", over gamma" * several,
+        x=places_axis(theory.gammas, scale.axis, at=along)
+        if several
+        else Axis((float(along[0]) - 0.5, float(along[0]) + 0.5), hidden=True),
         y=Axis((0, 1), "|p's mass less q's|"),
         height=_HEIGHT,
         legend=legend,
-        click="gamma" if len(theory.gammas) > 1 else None,
+        click="gamma" if several else None,
         at=np.stack([along, np.zeros_like(along)], axis=1) if scale.logarithmic else None,
         caption=(
-            "Neither can exceed the total variation, averaged over x."
+            "Neither can exceed the total variation, averaged over x, but for chance."
             if theory.variation.size
             else "Both are 0 for every centre if and only if q is p."
         ),
@@ -167,7 +182,7 @@ def _ball_panel(theory: BallTheory) -> Panel:
                 for values, color in ((theory.one_radius, _ONE_RADIUS), (theory.one_mass, COLT))
             ),
         ],
-        title="Ball by ball, at this gamma",
+        title="Ball by ball" + ", at this gamma" * (len(theory.gammas) > 1),
         x=Axis((0, 1), "q's mass in the ball"),
         y=Axis((-reach, reach), "p's mass less q's"),
         height=_HEIGHT,
@@ -226,7 +241,7 @@ def _runs_panel(runs: Sequence[TrainingRun]) -> Panel:
     ranked = sorted(runs, key=lambda run: -float(run.distance[:, 0].mean()))
     x = np.arange(len(ranked), dtype=float)
     at, low, high = np.stack([run.distance for run in ranked], axis=1).transpose(2, 0, 1)
-    several = len(ranked) > 1
+    several, moves = len(ranked) > 1, len(theory.gammas) > 1
     return Panel(
         [
             Points(
@@ -242,11 +257,11 @@ def _runs_panel(runs: Sequence[TrainingRun]) -> Panel:
         x=Axis(
             (-0.6, len(ranked) - 0.4), "training run", ticks=x, names=[run.name for run in ranked]
         ),
-        y=Axis((0, 1), "d~ at this gamma"),
+        y=Axis((0, 1), "d~" + " at this gamma" * moves),
         height=_HEIGHT,
         caption=(
             "The larger d~ on draws that trained nothing, the better the run. They stand in the "
-            "order of its average over gamma, the best on the left."
+            f"order of {'its average over gamma' if moves else 'd~'}, the best on the left."
             if several
             else "The one run that is stored here: other seeds and embeddings are ranked beside "
             "it once the page has trained them."

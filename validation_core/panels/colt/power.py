@@ -94,7 +94,7 @@ def power(
         caption=f"{count} tables a point, {design.n} simulations with {design.k} draws of q each; "
         "C2ST learns from one such table and is tested on as many draws of p and of q as there "
         "are simulations. The grey curve is the localizer before training: what lies above it was "
-        "learnt. Bands are 95% Wilson intervals with one trained network a point. "
+        "learnt. Bands are 95% Wilson intervals over the tables of one trained network. "
         f"The dashed line is the level: {IF_CORRECT}",
     )
     return live.payload(

@@ -134,7 +134,7 @@ def _where(seen: GeneratedDigits) -> Panel:
         x=Axis((0, _SIDE), hidden=True),
         y=Axis((0, _SIDE), hidden=True),
         title="Where it looks",
-        caption=f"Change of the mean logit of q's digits where {PATCH} x {PATCH} pixels are made "
+        caption=f"Change of the mean logit of q's digits where {PATCH} × {PATCH} pixels are made "
         "black. Blue: without them a digit looks more like p.",
         equal=True,
         height=210,

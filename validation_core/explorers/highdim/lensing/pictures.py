@@ -75,13 +75,15 @@ def payload(seen: LensingView) -> live.Payload:
 
 
 def _headline(seen: LensingView) -> Words:
+    right = seen.gammas == 0
+    best = [f"guessing is 0.5, the best possible {auc:.2f}" for auc in seen.oracle]
     return sentence(
         "At gamma = {gamma} {correct}a classifier parts q's draws from true sources with an AUC "
-        "of {auc} (guessing is 0.5, the best possible {best}). CoLT {colt} (p {p}).",
+        "of {auc} ({best}). CoLT {colt} (p {p}).",
         gamma=written(seen.gammas, "{:g}", "gamma"),
-        correct=over(np.where(seen.gammas == 0, "q is correct: ", ""), "gamma"),
+        correct=over(np.where(right, "q is correct: ", ""), "gamma"),
         auc=written(seen.auc, "{:.2f}", "gamma"),
-        best=written(seen.oracle, "{:.2f}", "gamma"),
+        best=over(np.where(right, "no better than guessing, 0.5, but for chance", best), "gamma"),
         colt=over(np.where(_found(seen), "finds it too", "gives no evidence against q"), "gamma"),
         p=written(seen.pvalue, said_equals, "gamma"),
     )
