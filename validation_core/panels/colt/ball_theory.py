@@ -241,7 +241,7 @@ def _runs_panel(runs: Sequence[TrainingRun]) -> Panel:
     ranked = sorted(runs, key=lambda run: -float(run.distance[:, 0].mean()))
     x = np.arange(len(ranked), dtype=float)
     at, low, high = np.stack([run.distance for run in ranked], axis=1).transpose(2, 0, 1)
-    several, moves = len(ranked) > 1, len(theory.gammas) > 1
+    several, moves = len(ranked) > 1, len(at) > 1
     return Panel(
         [
             Points(
