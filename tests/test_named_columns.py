@@ -59,7 +59,7 @@ def test_frames_of_other_columns_are_read_as_they_come_or_refused():
     found = npt.Table(named, x, more)
     assert found.upload.digest == digest(theta, x, q, names=NAMES)
     assert "log_l: left unread, no parameters." in found.notes
-    with pytest.raises(ValueError, match="got mass without spin. Name its columns"):
+    with pytest.raises(ValueError, match="got mass without spin"):
         npt.Table(named, x, [frame[["mass"]] for frame in frames(q)])
 
 
@@ -86,7 +86,7 @@ def test_an_observation_and_its_draws_follow_the_tables_columns():
 
 
 def test_ranks_samples_and_classes_are_taken_from_frames():
-    theta, x, q = given()
+    theta, _, q = given()
     counted = (q < theta[:, None]).sum(1)
     ranks = npt.Table.ranks(pd.DataFrame(counted, columns=NAMES), q.shape[1])
     assert ranks.names == ("mass", "spin")

@@ -64,8 +64,7 @@ class ComparisonResult(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Tables that are the same; the nearest, and whether it is right; then each other one beside
-        the reference."""
+        """Tables that are the same; the nearest, and whether it is right; then every other one."""
         first: tuple[str, ...] = ()
         if self.ranking is not None:
             right = posteriors.right_text(self.ranking, self.labels, self.pvalues)

@@ -291,7 +291,8 @@ class Table:
             over = f", {m} data" if m else ""
             return f"Table({self.n} rows, probabilities of {d} classes{over})"
         if isinstance(self.upload, SamplesUpload):
-            return f"Table(two samples, {self.n} points in the smaller one, {count_text(d, 'column')})"
+            columns = count_text(d, "column")
+            return f"Table(two samples, {self.n} points in the smaller one, {columns})"
         if isinstance(self.upload, RanksUpload):
             return f"Table({self.n} rows, {self.upload.ranked}, {count_text(d, 'parameter')})"
         draws, data = self.upload.drawn[1], f"{m} data" if m else "no x"

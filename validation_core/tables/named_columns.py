@@ -81,7 +81,13 @@ def with_labels(given: Mapping[str, Any]) -> dict[str, Any]:
     values = {str(name): value for name, value in given.items() if value is not None}
     found = roles.find_roles(list(values)).found
     p, q = (values.get(found.get(role, "")) for role in "pq")
-    if is_frame(p) and is_frame(q) and columns_of(p) and columns_of(p) != columns_of(q):
+    if (
+        q is not None
+        and is_frame(p)
+        and is_frame(q)
+        and columns_of(p)
+        and columns_of(p) != columns_of(q)
+    ):
         if sorted(columns_of(p)) != sorted(columns_of(q)):
             raise ValueError(
                 f"p and q must have the same columns; got {roles.names_text(columns_of(p))} and "
@@ -90,7 +96,7 @@ def with_labels(given: Mapping[str, Any]) -> dict[str, Any]:
         values[found["q"]] = q[list(columns_of(p))]
     for role, labels in _PLAIN.items():
         value = values.get(found.get(role, ""))
-        if is_frame(value):
+        if value is not None and is_frame(value):
             if columns_of(value):
                 values.setdefault(found.get(labels, labels), columns_of(value))
             values[found[role]] = value.to_numpy()

@@ -89,7 +89,8 @@ def next_steps_for(inputs: CardInputs) -> tuple[str, ...]:
     upload = inputs.diagnosis.upload
     if isinstance(upload, TableUpload) and upload.k < LEAST_DRAWS:
         draws = count_text(upload.k, "draw")
-        steps = [_DRAW_MORE.format(draws=draws), *(s for s in steps if s not in steps_for("unclear", ""))]
+        vague = steps_for("unclear", "")
+        steps = [_DRAW_MORE.format(draws=draws), *(step for step in steps if step not in vague)]
     if inputs.alike:
         steps = [step for step in steps if not step.startswith(_LOOK_FIRST)]
     more = [step for step in _MORE if not (inputs.alike and "At my observation" in step)]

@@ -188,7 +188,8 @@ def errors_left_open(parameters: Sequence[ParameterErrors]) -> list[str]:
     )
     if parameters[0].coarse:
         few = parameters[0].draws
-        held = f"{count_text(few, 'draw')} at each x {'makes' if few == 1 else 'make'} no interval"
+        make = "makes" if few == 1 else "make"
+        held = f"{count_text(few, 'draw')} at each x {make} no 80% interval"
     open_ = (
         f"a bias up to {bias:.2f} posterior sd" if bias < 0.99 * WIDEST else "a bias of any size"
     )
@@ -198,9 +199,7 @@ def errors_left_open(parameters: Sequence[ParameterErrors]) -> list[str]:
         least = f"{narrow:.2f}" if narrow > 1.01 / WIDEST else "0"
         most = f"{wide:.2f}" if wide < 0.99 * WIDEST else "∞"
         open_ += f" and widths from {least} to {most} times what they should be"
-    return [
-        f"{which}: {held}; the data still allow {open_} (95% intervals)."
-    ]
+    return [f"{which}: {held}; the data still allow {open_} (95% intervals)."]
 
 
 def widest_bias(parameters: Sequence[ParameterErrors]) -> float:
