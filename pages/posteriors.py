@@ -94,6 +94,8 @@ def _compare(tables: Tables, seed: int, *, example: bool) -> None:
     labels, uploads = [label for label, _ in tables], [upload for _, upload in tables]
     known = _known(uploads, labels, seed)
     right = ""
+    if (same := posteriors.same_text(uploads, labels)) is not None:
+        st.warning(plain(same))
     if not working and (ranking := posteriors.ranking(scores)) is not None:
         right = once(
             ("right", known),

@@ -58,6 +58,16 @@ def test_an_error_near_the_observation_is_found_and_named():
     assert asked(arrays(bias=1.0), np.full(3, 2.5))["near"].pvalue > result["near"].pvalue
 
 
+def test_an_error_far_from_the_observation_is_not_put_near_it():
+    table = arrays()
+    table["theta"][np.argsort((table["x"] ** 2).sum(1))[-80:], 0] += 3
+    said = asked(table, np.zeros(3))["near"].sentences
+    assert "of the table: the error may lie far from your observation" in said[1]
+    assert "40 nearest simulations alone give at most" in said[1]
+    close = asked(arrays(bias=1.0), np.zeros(3))["near"].sentences
+    assert not any("far from your observation" in sentence for sentence in close)
+
+
 def test_of_correct_tables_few_are_ever_rejected_near_an_observation():
     rejected = 0
     for seed in range(150):

@@ -456,6 +456,6 @@ def test_a_single_draw_is_not_said_to_lie_somewhere(store):
     test = replace(local.test, pvalue=0.003)
     found = replace(found, local=replace(local, test=test, nearby=nearby))
     said = " ".join(say(found, NAMES))
-    assert "Too few draws (1) of q there" in said
+    assert "too few draws (1) of q there" in said
     assert "between" not in said
     assert "looks at 1 draw of q" in note(found, NAMES)

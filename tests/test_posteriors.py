@@ -49,6 +49,13 @@ def compared(*uploads, reference=0, methods=None):
     return posteriors.measures(uploads, records, results, reference), results
 
 
+def test_one_table_given_twice_is_said_to_be_one():
+    first, other = table(0), table(1)
+    assert posteriors.same_text([first, other], ["a", "b"]) is None
+    told = posteriors.same_text([first, other, first], ["a", "b", "a (2)"])
+    assert told == "a and a (2) hold the same draws: they are one table, given more than once."
+
+
 def test_crps_of_a_normal_is_its_closed_form():
     """Gneiting, Raftery (2007), equation 21."""
     upload = table(0, n=400, k=2000)

@@ -157,6 +157,30 @@ def test_a_missing_array_is_named(missing):
     assert f"missing: {missing};" in message
 
 
+def test_arrays_in_one_folder_of_a_zip_are_a_table():
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in table().items():
+            member = io.BytesIO()
+            np.save(member, array)
+            archive.writestr(f"run 1/{name}.npy", member.getvalue())
+        archive.writestr("__MACOSX/run 1/._theta.npy", b"aside")
+    found = tables.read(file.getvalue())
+    assert (found.digest, found.notes) == (tables.read(packed(**table())).digest, ())
+
+
+def test_only_arrays_that_are_left_can_be_what_is_missing():
+    theta, x, q = table().values()
+    for arrays, answerable in (
+        ({"theta": theta, "x": x, "log_q": x[:, 0]}, False),
+        ({"theta_q": q}, False),
+        ({"theta": theta, "x": x, "mine": q}, True),
+    ):
+        with pytest.raises(tables.UnknownArrays) as refused:
+            tables.read(packed(**arrays))
+        assert refused.value.answerable is answerable
+
+
 def test_a_missing_sample_is_named():
     assert "missing: q;" in refusal(packed(p=np.zeros((60, 2))))
     assert "got: nothing" in refusal(packed())

@@ -109,7 +109,8 @@ def zipped(*names):
     [
         (zipped("[Content_Types].xml", "xl/workbook.xml"), "pandas.read_excel('FILE')"),
         (zipped("run/data.pkl", "run/version"), "a PyTorch file (a pickle, never opened)"),
-        (zipped("notes.txt"), "missing: theta"),
+        (zipped("run/table.npz", "__MACOSX/x"), "a zip of run/table.npz. Unpack it"),
+        (zipped("notes.txt"), "a zip of notes.txt. Unpack it"),
         (gzip.compress(b"X\n\0\0\0\3", mtime=0), "write.csv(readRDS('FILE')"),
         (gzip.compress(b"RDX3\nX\n", mtime=0), "R's own format"),
         (bz2.compress(b"RDX3\nX\n"), "R's own format"),

@@ -244,7 +244,9 @@ def _read(sent: Sequence[tuple[str, File]], stamp: str) -> Tables:
     if reading.unknown is not None:
         st.session_state[f"unknown-{stamp}"] = reading.unknown
     unknown: UnknownArrays | None = st.session_state.get(f"unknown-{stamp}")
-    if unknown is not None:
+    if unknown is not None and not unknown.answerable:
+        st.error(plain(str(unknown)), icon=":material/error:")
+    elif unknown is not None:
         _ask_arrays(stamp, unknown, said.arrays)
     if reading.most is not None or said.max_rank is not None:
         _ask_most(stamp, reading.most)

@@ -64,13 +64,14 @@ class ComparisonResult(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The nearest table, and whether it is right; then each other one beside the reference."""
+        """Tables that are the same; the nearest, and whether it is right; then every other one."""
         first: tuple[str, ...] = ()
         if self.ranking is not None:
             right = posteriors.right_text(self.ranking, self.labels, self.pvalues)
             first = (*posteriors.headline(self.ranking, self.labels), *filter(None, [right]))
         told = posteriors.describe(self.measures, self.labels, self.reference)
-        return (*first, *filter(None, [self.weights]), *told)
+        same = posteriors.same_text(self.uploads, self.labels) if self.uploads else None
+        return (*filter(None, [same]), *first, *filter(None, [self.weights]), *told)
 
     def figures(self) -> tuple[Drawn, ...]:
         """The lead of the nearest table, the differences, and each measure."""

@@ -184,7 +184,10 @@ def observation(
     left_out = missing_answers(upload, at)
     reason = ObservationQuestion().obstacle(upload)
     if not local:
-        left_out["local"] = "Not asked; local=True asks."
+        left_out["local"] = (
+            "L-C2ST and CoLT at the observation were not asked: leave out --quick on the command "
+            "line, give local=True in Python."
+        )
     elif reason is not None:
         left_out["local"] = reason
     else:

@@ -21,6 +21,7 @@ from validation_core.tables import (
     Upload,
 )
 from validation_core.tables.in_memory import arrays_of, is_in_memory, read_in_memory
+from validation_core.tables.named_columns import in_order_of_theta
 from validation_core.tables.own_quantities import QuantityFunction, evaluated
 from validation_core.tables.ragged import plain_values
 from validation_core.tables.reading import File
@@ -28,6 +29,7 @@ from validation_core.tables.roles import DRAWS_OF_QUANTITY, QUANTITY
 from validation_core.tables.shapes import draws_array, real_numbers
 from validation_core.tables.source import working_dtype
 from validation_core.tables.x_columns import read_x
+from validation_core.text import count_text
 
 _UNNAMED = "table.npz"
 Quantity = tuple[ArrayLike, ArrayLike] | QuantityFunction
@@ -240,8 +242,12 @@ class Table:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Changes made while reading it, in sentences."""
-        return self.upload.notes
+        """Rows that were left out and changes made while reading it, in sentences."""
+        left_out = (
+            f"{count_text(count, 'row')} {'was' if count == 1 else 'were'} left out: {reason}."
+            for reason, count in self.upload.dropped.items()
+        )
+        return (*left_out, *self.upload.notes)
 
     @property
     def mistakes(self) -> tuple[Correction, ...]:
@@ -285,11 +291,12 @@ class Table:
             over = f", {m} data" if m else ""
             return f"Table({self.n} rows, probabilities of {d} classes{over})"
         if isinstance(self.upload, SamplesUpload):
-            return f"Table(two samples, {self.n} points in the smaller one, {d} quantities)"
+            columns = count_text(d, "column")
+            return f"Table(two samples, {self.n} points in the smaller one, {columns})"
         if isinstance(self.upload, RanksUpload):
-            return f"Table({self.n} rows, {self.upload.ranked}, {d} parameters)"
+            return f"Table({self.n} rows, {self.upload.ranked}, {count_text(d, 'parameter')})"
         draws, data = self.upload.drawn[1], f"{m} data" if m else "no x"
-        return f"Table({self.n} rows, {draws} of q at each, {d} parameters, {data})"
+        return f"Table({self.n} rows, {draws} of q at each, {count_text(d, 'parameter')}, {data})"
 
 
 def _quantity_arrays(
@@ -300,7 +307,7 @@ def _quantity_arrays(
     Raises:
         ValueError: for what is neither a pair of arrays nor a function, or a function that fails.
     """
-    arrays = arrays_of(plain_values(given).values)
+    arrays = arrays_of(plain_values(in_order_of_theta(given).values).values)
     out: dict[str, NDArray[np.generic]] = {}
     for name, quantity in quantities.items():
         if callable(quantity):

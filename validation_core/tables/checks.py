@@ -196,7 +196,9 @@ def _content_warnings(
         return
     moving = np.flatnonzero(data.theta.max(axis=0) > data.theta.min(axis=0))
     fine = repeats.continuous_parameters(data.theta)
-    whole = np.array([j for j in moving if not np.any(data.theta[:, j] % 1)], np.intp)
+    every = 1 / np.finfo(data.theta.dtype).eps  # from here on all floats are whole numbers
+    low = [j for j in moving if np.abs(data.theta[:, j]).max() < every]
+    whole = np.array([j for j in low if not np.any(data.theta[:, j] % 1)], np.intp)
     summary = _summarise(data, fine)
     yield from _still(summary.low.min(axis=0), summary.high.max(axis=0), "theta_q", names)
     yield from repeats.repeated_row_warnings(data, fine)

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from validation_core.tables import roles
 from validation_core.tables.axis_names import DRAWS, SIMULATIONS
 from validation_core.tables.chosen import Chosen, resolve_names
-from validation_core.tables.hdf5_file import Hdf5File, HdfMember, is_dataset, is_dimension_scale
+from validation_core.tables.hdf5_file import (
+    Hdf5File,
+    HdfMember,
+    axis_texts,
+    is_bare_dimension,
+    is_dataset,
+    is_dimension_scale,
+)
 from validation_core.tables.source import BROKEN, ArrayHeader, Order, label_header
 
 if TYPE_CHECKING:
@@ -21,6 +28,8 @@ if TYPE_CHECKING:
 
 _NAMES = 4096  # labels that are read
 _TEXT = 2**20  # bytes of them
+_SHARED_NAME = "_nc4_non_coord_"  # before an array's name that an axis of netCDF has too
+_LABELS = {"theta": "theta_names", "x": "x_names"}
 
 
 class Hdf5Arrays:
@@ -105,6 +114,11 @@ class Hdf5Arrays:
         for name in unread if listed else ():
             with suppress(*BROKEN):  # one that cannot be read is none to choose
                 declared[name] = self._file.header(self._found[name], name)
+        for role, labels in _LABELS.items():
+            texts = axis_texts(self._found[found[role]]) if role in found else None
+            if labels not in found and texts is not None and texts.size <= _NAMES:
+                self._texts[labels] = texts
+                declared[labels] = label_header(texts.size)
         if "theta_q" in found:
             self.order = _axis_order(self._file.dims(self._found[found["theta_q"]]))
         return declared
@@ -154,8 +168,23 @@ def text_labels(file: Hdf5File, dataset: h5py.Dataset) -> NDArray[np.generic]:
 
 
 def _datasets(members: Mapping[str, HdfMember]) -> dict[str, h5py.Dataset]:
-    """The members of a group that are datasets."""
-    return {name: member for name, member in members.items() if is_dataset(member)}
+    """The members of a group that are datasets; axes of netCDF without numbers are none."""
+    return {
+        name.removeprefix(_SHARED_NAME): member
+        for name, member in members.items()
+        if is_dataset(member) and not is_bare_dimension(member) and not _labels_axis(name, member)
+    }
+
+
+def _labels_axis(name: str, dataset: h5py.Dataset) -> bool:
+    """Whether a dataset holds the texts of an axis, whose name is no role of labels."""
+    import h5py
+
+    try:
+        text = h5py.check_string_dtype(dataset.dtype) is not None and is_dimension_scale(dataset)
+    except BROKEN:
+        return False
+    return text and not set(roles.find_roles([name]).found) & set(_LABELS.values())
 
 
 def _by_path(groups: Mapping[str, Mapping[str, h5py.Dataset]]) -> dict[str, h5py.Dataset]:

@@ -26,6 +26,7 @@ _JULIA = b"HDF5-based Julia Data Format"  # in the user block of JLD2
 _REVERSED = ("MATLAB_class", "rhdf5-NA.OK")  # attributes that MATLAB and R's rhdf5 give a dataset
 _ATTRIBUTE = 4096  # bytes of one that is read
 _LONGEST_TEXT = 4096  # characters of a text of MATLAB
+_BARE = b"This is a netCDF dimension but not a netCDF variable"
 
 
 class Hdf5File:
@@ -236,6 +237,30 @@ def is_dimension_scale(dataset: h5py.Dataset) -> bool:
         return bool(_attribute(dataset, "CLASS") == b"DIMENSION_SCALE")
     except BROKEN:
         return False
+
+
+def is_bare_dimension(dataset: h5py.Dataset) -> bool:
+    """Whether a dataset stands for an axis of netCDF that has a name and no numbers."""
+    try:
+        name = _attribute(dataset, "NAME") if is_dimension_scale(dataset) else None
+        return isinstance(name, bytes) and name.startswith(_BARE)
+    except BROKEN:
+        return False
+
+
+def axis_texts(dataset: h5py.Dataset) -> h5py.Dataset | None:
+    """The texts that label each place of a dataset's last axis, as a coordinate of netCDF does."""
+    import h5py
+
+    try:
+        axis = dataset.dims[len(dataset.dims) - 1] if len(dataset.dims) > 1 else ()
+        for scale in (axis[i] for i in range(len(axis))):
+            text = h5py.check_string_dtype(scale.dtype)
+            if text is not None and scale.shape == dataset.shape[-1:]:
+                return scale
+    except BROKEN:
+        return None
+    return None
 
 
 def _attribute(dataset: h5py.Dataset, name: str) -> Any:

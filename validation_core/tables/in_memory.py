@@ -21,6 +21,7 @@ from validation_core.tables.listed_columns import ListedColumns
 from validation_core.tables.long_table import LongTable
 from validation_core.tables.memory_arrays import MemoryArrays
 from validation_core.tables.memory_columns import MemoryColumns
+from validation_core.tables.named_columns import in_order_of_theta, is_frame, with_labels
 from validation_core.tables.options import Reading, ReadingOptions
 from validation_core.tables.ragged import plain_values
 from validation_core.tables.reading import read, read_source
@@ -33,7 +34,7 @@ _WHOLE = "table"  # name of the columns of a frame together
 
 def is_in_memory(value: object) -> bool:
     """Whether an object holds a whole table: a mapping, a frame, a dataset or a tree of these."""
-    return isinstance(value, Mapping) or _is_frame(value) or hasattr(value, "to_netcdf")
+    return isinstance(value, Mapping) or is_frame(value) or hasattr(value, "to_netcdf")
 
 
 def read_in_memory(value: Any, **options: Unpack[Reading]) -> Upload:
@@ -51,14 +52,16 @@ def read_in_memory(value: Any, **options: Unpack[Reading]) -> Upload:
         return _read_dataset(value, **options)
     wanted = ReadingOptions(**options)
     reader: ArraySource
-    if _is_frame(value):
+    if is_frame(value):
         reader = column_table(MemoryColumns(_frame_columns(value)), _WHOLE, _ANY, wanted.arrays)
         if isinstance(reader, LongTable) and reader.named:
             wanted = replace(wanted, arrays=None)
         return read_source(reader, math.inf, wanted, columns=isinstance(reader, ListedColumns))
-    plain = plain_values(value)
+    named = in_order_of_theta(with_labels(value))
+    plain = plain_values(named.values)
     wanted = replace(wanted, missing=wanted.missing or plain.missing)
-    reader = RecordArrays(MemoryArrays(arrays_of(plain.values), plain.notes), wanted.arrays)
+    notes = (*named.notes, *plain.notes)
+    reader = RecordArrays(MemoryArrays(arrays_of(plain.values), notes), wanted.arrays)
     return read_source(reader, math.inf, wanted)
 
 
@@ -75,8 +78,13 @@ def arrays_of(given: Mapping[str, Any]) -> dict[str, NDArray[np.generic]]:
     for name, value in given.items():
         if value is None:
             continue
-        if not isinstance(value, Mapping) and not _is_frame(value):
-            arrays[str(name)] = array_of(value)
+        if not isinstance(value, Mapping) and not is_frame(value):
+            arrays[str(name)] = array = array_of(value)
+            if array.dtype == object and not array.ndim:
+                raise ValueError(
+                    f"{name} must be an array of numbers; got {type(value).__name__}. Draw from "
+                    f"it and give the draws, or let npt.check(prior, simulate, sample) do it."
+                )
             continue
         role = next(iter(roles.find_roles([str(name)]).found), "")
         parts = arrays_of(value) if isinstance(value, Mapping) else _frame_values(value, role)
@@ -104,11 +112,6 @@ def array_of(value: Any) -> NDArray[np.generic]:
     if isinstance(value, list | tuple) and value and hasattr(value[0], "detach"):
         return np.stack([array_of(one) for one in value])
     return np.asarray(value)
-
-
-def _is_frame(value: object) -> bool:
-    """Whether an object is a frame of named columns."""
-    return all(hasattr(value, name) for name in ("columns", "to_numpy", "__getitem__"))
 
 
 def _frame_columns(frame: Any) -> dict[str, NDArray[np.generic]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import math
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -123,6 +123,17 @@ def member_names(path: Path) -> list[str]:
         return [info.filename for info in archive.infolist()[:_LISTED]]
 
 
+def _is_aside(info: zipfile.ZipInfo) -> bool:
+    """Whether a member is a folder, or what macOS puts beside the files that it packs."""
+    return info.is_dir() or info.filename.startswith("__MACOSX/")
+
+
+def _common_folder(names: Sequence[str]) -> str:
+    """The folder that all members of an archive lie in, with its slash; empty for none."""
+    folders = {name[: name.rfind("/") + 1] for name in names}
+    return folders.pop() if len(folders) == 1 else ""
+
+
 class NpzArchive:
     """An .npz archive.
 
@@ -139,16 +150,21 @@ class NpzArchive:
         self._file = _BoundedReader(io.FileIO(path))
         self._zip = zipfile.ZipFile(self._file)
         self._file.longest = math.inf
-        members = self._zip.infolist()
+        members = [info for info in self._zip.infolist() if not _is_aside(info)]
         self._members = [info for info in members if info.filename.endswith(".npy")]
-        self._by_name = {info.filename.removesuffix(".npy"): info for info in self._members}
-        if not self._members:
-            foreign = foreign_archive([info.filename for info in members[:_LISTED]])
-            if foreign is not None:
-                self.close()
-                raise ValueError(
-                    f"An .npz archive must hold arrays, as NumPy saves them; got {foreign}"
-                )
+        folder = _common_folder([info.filename for info in self._members])
+        self._by_name = {
+            info.filename.removeprefix(folder).removesuffix(".npy"): info for info in self._members
+        }
+        if members and not self._members:
+            names = [info.filename for info in members[:_LISTED]]
+            foreign = foreign_archive(names) or (
+                f"a zip of {roles.names_text(names)}. Unpack it and give the files in it."
+            )
+            self.close()
+            raise ValueError(
+                f"An .npz archive must hold arrays, as NumPy saves them; got {foreign}"
+            )
         others = [info.filename for info in members if not info.filename.endswith(".npy")]
         self.notes = tuple(
             f"{roles.label(name)!r} was left unread: it is not an array." for name in others[:9]

@@ -94,7 +94,9 @@ def read_source(
         table.require_roles(known.found, joined_shapes, without_x=without_x)
     except UnknownArrays as question:
         words = f"{question} {_LONG}" if columns else str(question)
-        raise UnknownArrays(words, shapes, columns=columns) from None
+        raise UnknownArrays(
+            words, shapes, columns=columns, answerable=columns or question.answerable
+        ) from None
     numbers = {role: joined.load(array) for role, array in known.found.items()}
     notes = known.notes + joined.notes + reader.notes
     types = {role: joined.headers[array].dtype for role, array in known.found.items()}

@@ -22,6 +22,8 @@ from validation_core.tables.source import (
 
 FIELD_AXES = {"theta": 1, "x": 1, "theta_q": 2, "theta_o": 1, "x_o": 0}
 """Axes of rows and draws of the roles whose arrays may be given one for each name."""
+_SAME_COLUMNS = {"theta_o": "theta", "x_o": "x"}
+"""Roles at an observation, whose fields are in the order of another's."""
 _LABELS = {"theta": "theta_names", "theta_q": "theta_names", "x": "x_names"}
 
 
@@ -69,7 +71,8 @@ def field_labels(dtype: np.dtype[np.generic], fields: Sequence[str]) -> list[str
 def fields_read(types: Mapping[str, np.dtype[np.generic]]) -> dict[str, tuple[str, ...]]:
     """Return the fields that are read of the records of each role.
 
-    Of the true values and the draws, those that both have, in the order of the true values.
+    Of the true values and the draws, those that both have, in the order of the true values; so
+    are draws at an observation, and the observation as x is.
 
     Args:
         types: type of the array of each role.
@@ -78,6 +81,10 @@ def fields_read(types: Mapping[str, np.dtype[np.generic]]) -> dict[str, tuple[st
     if found.get("theta") and found.get("theta_q"):
         both = tuple(name for name in found["theta"] if name in found["theta_q"])
         found["theta"] = found["theta_q"] = both
+    for role, ordered in _SAME_COLUMNS.items():
+        names = found.get(ordered)
+        if names and set(names) <= set(found.get(role, ())):
+            found[role] = names
     return {role: names for role, names in found.items() if names}
 
 

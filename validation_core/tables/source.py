@@ -58,16 +58,24 @@ class UnknownArrays(ValueError):
         message: the refusal.
         shapes: shape of every array in the file by its name.
         columns: whether these are the columns of a table, perhaps a long one.
+        answerable: whether arrays are left that could be what is missing.
     """
 
     def __init__(
-        self, message: str, shapes: Mapping[str, tuple[int, ...]], *, columns: bool = False
+        self,
+        message: str,
+        shapes: Mapping[str, tuple[int, ...]],
+        *,
+        columns: bool = False,
+        answerable: bool = True,
     ) -> None:
         super().__init__(message)
         self.shapes = dict(shapes)
         """Shape of every array in the file by its name."""
         self.columns = columns
         """Whether these are the columns of a table, perhaps a long one."""
+        self.answerable = answerable
+        """Whether arrays are left that could be what is missing."""
 
 
 LIMIT = 512 * 2**20

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 
 from validation_core.diagnosis.card.inputs import CardInputs, rank_departures, side_of
 from validation_core.diagnosis.card.place import columns_text, unread_columns
-from validation_core.diagnosis.questions.cause import CauseQuestion
+from validation_core.diagnosis.questions.cause import LEAST_DRAWS, CauseQuestion
 from validation_core.diagnosis.questions.cause.advice import steps_for
 from validation_core.diagnosis.questions.cause.words import FAULTS, headline
 from validation_core.diagnosis.questions.over_x.region_words import region_text
 from validation_core.relabelling.families import Family
+from validation_core.tables import TableUpload
+from validation_core.text import count_text
 
 _PLAIN_RANKS = 3.0  # sds that ranks must be shifted or spread by, to say how
 _BY_KIND = {
@@ -33,6 +35,7 @@ _OF_MAGNITUDE: Mapping[Family, str] = {
     "support": "Check that q's draws are transformed back into the prior's range, and that q was "
     "trained on this prior.",
 }
+_DRAW_MORE = "Draw 100 times from q at each x: {draws} cannot tell the cause."
 _LOOK_FIRST = "Look at where q is wrong first"
 _MORE = (
     "Train on more simulations and diagnose again; Compare posteriors shows what it gained.",
@@ -83,6 +86,11 @@ def next_steps_for(inputs: CardInputs) -> tuple[str, ...]:
         steps.insert(0, f"Simulate more where {region}, and check how x is scaled there.")
     if result is not None and result.faults:
         steps = [f"Mend the draws first: {FAULTS[fault]}." for fault in result.faults] + steps
+    upload = inputs.diagnosis.upload
+    if isinstance(upload, TableUpload) and upload.k < LEAST_DRAWS:
+        draws = count_text(upload.k, "draw")
+        vague = steps_for("unclear", "")
+        steps = [_DRAW_MORE.format(draws=draws), *(step for step in steps if step not in vague)]
     if inputs.alike:
         steps = [step for step in steps if not step.startswith(_LOOK_FIRST)]
     more = [step for step in _MORE if not (inputs.alike and "At my observation" in step)]

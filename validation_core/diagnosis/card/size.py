@@ -11,6 +11,7 @@ from validation_core.diagnosis.questions.calibration.result import ParameterErro
 from validation_core.diagnosis.questions.calibration.words import (
     at_least,
     errors_in_words,
+    few_draws_cover,
     shape_in_words,
 )
 from validation_core.diagnosis.questions.cause import CauseQuestion
@@ -156,6 +157,8 @@ def _of_width(inputs: CardInputs) -> str:
         f"{name}: {rate.level:.0%} intervals hold {share_text(covers.estimate)} of true values "
         f"({share_text(covers.low).rstrip('%')} to {share_text(covers.high)})"
     )
+    if worst.coarse:
+        coverage = f"{name}: {few_draws_cover(worst)}"
     sentences = [coverage] if rate.excess > 0 else []
     if worst.misfit and len(inputs.same_way) < 2:  # several have their widths told together
         sentences.append(

@@ -18,10 +18,11 @@ from validation_core.localization import neighbours
 from validation_core.relabelling.claims import parameter_name
 from validation_core.rng import stream
 from validation_core.statistics.betting import log_wealth, mean_wealth
-from validation_core.text import list_text, number_text, said_equals
+from validation_core.text import list_text, number_text, said_equals, share_text
 from validation_core.types import Array, PosteriorTable
 
 _ROWS = 2000  # nearest simulations that are bet on, at most
+_MOST = 0.5  # of a table's rows, beyond which these are no neighbourhood
 _TITLE = "Is q calibrated near it?"
 _CANNOT = (
     "It speaks of the simulations nearest to your observation, not of the observation itself: an "
@@ -73,7 +74,7 @@ def near(
         name="near",
         title=_TITLE,
         sentences=(
-            *_sentences(found, names, alpha),
+            *_sentences(found, names, alpha, len(table)),
             nearby_text(ranks, names),
             *(["Your observation is unlike these simulations."] if unlike else []),
         ),
@@ -112,7 +113,9 @@ def near(
     )
 
 
-def _sentences(found: RankEvidence, names: Sequence[str], alpha: float) -> tuple[str, ...]:
+def _sentences(
+    found: RankEvidence, names: Sequence[str], alpha: float, rows: int
+) -> tuple[str, ...]:
     n, after = len(found.wealth), found.first_beyond(alpha)
     line = f"{1 / alpha:.3g} to 1 rejects"
     if after is None:
@@ -125,4 +128,16 @@ def _sentences(found: RankEvidence, names: Sequence[str], alpha: float) -> tuple
     return (
         f"q is wrong among the {after:,} simulations nearest to your observation{where} "
         f"(p {said_equals(found.pvalue)}, valid however many are looked at).",
+        *([_mostly_elsewhere(found, after, rows)] if after > _MOST * rows else []),
+    )
+
+
+def _mostly_elsewhere(found: RankEvidence, after: int, rows: int) -> str:
+    """That an error shows over most of the table alone, and how little near the observation."""
+    close = max(1, rows // 10)
+    least = float(np.exp(max(found.wealth[:close].max(), 0.0)))
+    return (
+        f"These are {share_text(after / rows)} of the table: the error may lie far from your "
+        f"observation. Its {close:,} nearest simulations alone give at most "
+        f"{number_text(least, 2)} to 1 against q."
     )

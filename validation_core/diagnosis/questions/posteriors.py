@@ -347,6 +347,17 @@ def rejections(records: Sequence[Sequence[Record]]) -> tuple[float | None, ...]:
     return tuple(min(1.0, tests * max(min(p), SMALLEST)) if p else None for p in ran)
 
 
+def same_text(uploads: Sequence[Upload], labels: Sequence[str]) -> str | None:
+    """Which tables hold the same numbers, as one file that was given twice; None where none do."""
+    together: dict[str, list[str]] = {}
+    for upload, label in zip(uploads, labels, strict=True):
+        together.setdefault(upload.digest, []).append(label)
+    same = [list_text(names) for names in together.values() if len(names) > 1]
+    if not same:
+        return None
+    return f"{'; '.join(same)} hold the same draws: they are one table, given more than once."
+
+
 def right_text(ranking: Ranking, labels: Sequence[str], pvalues: Sequence[float | None]) -> str:
     """Whether the nearest table is right, as far as its own tests tell; empty without tests.
 

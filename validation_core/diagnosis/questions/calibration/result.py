@@ -14,6 +14,9 @@ from validation_core.types import Array, Interval
 SHAPE_LEVEL = 0.01
 """p-value up to which skew or tails of a parameter that is off are named."""
 
+FEWEST_FOR_INTERVALS = 9
+"""Draws of q at each x from which on its central 80% interval ends at draws."""
+
 
 @dataclass(frozen=True)
 class CoverageRate:
@@ -73,6 +76,16 @@ class ParameterErrors:
     contraction: Interval = Interval(math.nan, math.nan, math.nan)  # noqa: RUF009
     """1 - posterior variance / prior variance."""
     shape: ShapeErrors = ShapeErrors()
+
+    @property
+    def draws(self) -> int:
+        """Draws of q at each x, K."""
+        return round(2 / self.outside_expected) - 1
+
+    @property
+    def coarse(self) -> bool:
+        """Whether so few draws have no central 80% interval: chance would place its ends."""
+        return self.draws < FEWEST_FOR_INTERVALS
 
     @property
     def biased(self) -> bool:

@@ -82,12 +82,25 @@ def shape_in_words(errors: ParameterErrors) -> list[str]:
 def _covers(errors: ParameterErrors) -> str:
     """The nominal rate that is farthest off; that of the 80% interval where none is."""
     rate, half = max(errors.coverage, key=lambda rate: rate.excess), errors.below_median
+    if errors.coarse:
+        return few_draws_cover(errors)
     if max(half.low - 0.5, 0.5 - half.high) > max(rate.excess, 0):
         return f"{share_interval_text(half)} of true values lie below its median, not half"
     if rate.excess <= 0:
         rate = _middle(errors)
     held = share_interval_text(rate.covers)
     return f"{100 * rate.level:g}% intervals hold {held} of true values"
+
+
+def few_draws_cover(errors: ParameterErrors) -> str:
+    """Where true values lie beside draws that are too few for intervals."""
+    if errors.draws == 1:
+        return f"{share_interval_text(errors.below_median)} of true values lie below its draw"
+    held, right = 1 - errors.outside, 1 - errors.outside_expected
+    return (
+        f"{share_text(held)} of true values lie between the least and the greatest of its "
+        f"{errors.draws} draws, where {share_text(right)} should"
+    )
 
 
 def _middle(errors: ParameterErrors) -> CoverageRate:
@@ -157,7 +170,10 @@ def clearest_error(
         return [f"Each parameter alone looks right; {first} and {second} together do not."]
     which = "Each parameter alone" if len(parameters) > 1 else parameter_name(names.theta, 0)
     clearest = claims.clearest(names.theta, names.x)
-    return [f"{which} looks right over all x. Clearest error: {clearest}."]
+    told = "over all x"
+    if parameters[0].coarse:
+        told = f"as far as {count_text(parameters[0].draws, 'draw')} at each x can tell"
+    return [f"{which} looks right {told}. Clearest error: {clearest}."]
 
 
 def errors_left_open(parameters: Sequence[ParameterErrors]) -> list[str]:
@@ -166,11 +182,14 @@ def errors_left_open(parameters: Sequence[ParameterErrors]) -> list[str]:
     low, high = min(rate.low for rate in middle), max(rate.high for rate in middle)
     bias = widest_bias(parameters)
     widths = [errors.ratio for errors in parameters if errors.ratio.known]
-    which = (
-        "No error is found in the parameter: 80% intervals hold"
-        if len(parameters) == 1
-        else "No error is found in any parameter: 80% intervals hold"
+    which = f"No error is found in {'the' if len(parameters) == 1 else 'any'} parameter"
+    held = (
+        f"80% intervals hold between {share_text(low)} and {share_text(high)} of the true values"
     )
+    if parameters[0].coarse:
+        few = parameters[0].draws
+        make = "makes" if few == 1 else "make"
+        held = f"{count_text(few, 'draw')} at each x {make} no 80% interval"
     open_ = (
         f"a bias up to {bias:.2f} posterior sd" if bias < 0.99 * WIDEST else "a bias of any size"
     )
@@ -180,10 +199,7 @@ def errors_left_open(parameters: Sequence[ParameterErrors]) -> list[str]:
         least = f"{narrow:.2f}" if narrow > 1.01 / WIDEST else "0"
         most = f"{wide:.2f}" if wide < 0.99 * WIDEST else "∞"
         open_ += f" and widths from {least} to {most} times what they should be"
-    return [
-        f"{which} between {share_text(low)} and {share_text(high)} of the true values; the data "
-        f"still allow {open_} (95% intervals)."
-    ]
+    return [f"{which}: {held}; the data still allow {open_} (95% intervals)."]
 
 
 def widest_bias(parameters: Sequence[ParameterErrors]) -> float:

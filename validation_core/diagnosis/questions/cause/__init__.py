@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
 
 
-_LEAST_ROWS, _LEAST_DRAWS = 100, 20
+_LEAST_ROWS = 100
+LEAST_DRAWS = 20
+"""Draws of q at each x that a cause needs."""
 _MEASURED = ("bias", "too_wide", "too_narrow", "wrong_skew")  # causes whose size How wrong tells
 _GAP = (
     "The gap names the mode (Silverman's test of one mode, level 1% over all parameters), not "
@@ -68,10 +70,11 @@ class CauseQuestion(Question[LikelyCause]):
                 "A cause is inferred from the true values' places among q's draws at the same "
                 f"x; got {upload.held}. Upload theta, x and theta_q."
             )
-        if upload.n < _LEAST_ROWS or upload.k < _LEAST_DRAWS:
+        if upload.n < _LEAST_ROWS or upload.k < LEAST_DRAWS:
             return (
-                f"A cause needs at least {_LEAST_ROWS} simulations with {_LEAST_DRAWS} draws of q "
-                f"at each; got {upload.n} with {upload.k}. Bring more."
+                f"A cause needs at least {_LEAST_ROWS} simulations with {LEAST_DRAWS} draws of q "
+                f"at each; got {upload.n} with {upload.k}. Bring more"
+                f"{'' if upload.k >= LEAST_DRAWS else ' draws at each x'}."
             )
         return upload_obstacle(upload)
 

@@ -45,7 +45,7 @@ def answer_text(local: LocalAnswer, names: Sequence[str]) -> list[str]:
     if test.pvalue > LEVEL:
         return [f"L-C2ST finds nothing against q at this observation ({p}).", nearby]
     if test.draws < _TOLD:
-        few = f"Too few draws ({test.draws}) of q there to say where."
+        few = f"too few draws ({test.draws}) of q there to say where."
         return [f"Near this observation q looks wrong (L-C2ST, {p}): {few}", nearby]
     where = ""
     clearest = min((ranks.pvalue for ranks in local.nearby.parameters), default=1.0)
