@@ -14,7 +14,7 @@ from __future__ import annotations
 import shutil
 import zipfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -216,10 +216,13 @@ def _networks(*benchmarks: Benchmark) -> Iterator[Training]:
 
 
 def _colt() -> Iterator[Sweep]:
-    """The tables of CoLT's paper with one network."""
-    tables = colt_paper.blind_prior_sweeps, colt_paper.type_one_sweeps, colt_paper.tree_sweeps
-    for sweep in (sweep for table in tables for sweep in table()):
-        yield replace(sweep, networks=1)
+    """The tables of CoLT's paper."""
+    for table in (
+        colt_paper.blind_prior_sweeps,
+        colt_paper.type_one_sweeps,
+        colt_paper.tree_sweeps,
+    ):
+        yield from table()
 
 
 def _ball_theory() -> Iterator[BallTheoryStudy]:

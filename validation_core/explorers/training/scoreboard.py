@@ -69,14 +69,14 @@ _FEW = (400.0, 1000.0, 2000.0)
 _MANY = (*_FEW, 10_000.0)
 _MOST = (*_MANY, 100_000.0)
 _BOARDS: Mapping[tuple[TaskName, EstimatorName], _Shipped] = {
-    ("two_moons", "nsf"): _Shipped(_FEW, (100, 300, 1000), SEEDS),
-    ("two_moons", "maf"): _Shipped(_FEW, (100, 300, 1000), SEEDS),
-    ("gaussian_mixture", "nsf"): _Shipped(_FEW, (100, 300), SEEDS),
-    ("gaussian_mixture", "maf"): _Shipped(_FEW, (100, 300), SEEDS),
-    ("sir", "nsf"): _Shipped(_FEW, (100, 300)),
-    ("sir", "maf"): _Shipped(_FEW, (100, 300)),
-    ("gaussian_linear", "nsf"): _Shipped(_FEW, (100,)),
-    ("gaussian_linear", "maf"): _Shipped(_FEW, (100,)),
+    ("two_moons", "nsf"): _Shipped(_FEW, SIZES, SEEDS, (5000,)),
+    ("two_moons", "maf"): _Shipped(_FEW, SIZES, SEEDS, (5000,)),
+    ("gaussian_mixture", "nsf"): _Shipped(_FEW, SIZES, SEEDS, (5000,)),
+    ("gaussian_mixture", "maf"): _Shipped(_FEW, SIZES, SEEDS, (5000,)),
+    ("sir", "nsf"): _Shipped(_FEW, (100, 300, 1000), SEEDS),
+    ("sir", "maf"): _Shipped(_FEW, (100, 300, 1000), SEEDS),
+    ("gaussian_linear", "nsf"): _Shipped(_FEW, (100, 300), SEEDS),
+    ("gaussian_linear", "maf"): _Shipped(_FEW, (100, 300), SEEDS),
 }
 """What ships of the scoreboard of each task and estimator."""
 _NETWORKS: Mapping[tuple[TaskName, EstimatorName], tuple[float, ...]] = {
