@@ -226,7 +226,7 @@ class Finding(NamedTuple):
     n: str
     """The smallest N at which a test finds the error."""
     tests: str
-    """The tests that do so there, each with its power."""
+    """The tests that do so there, the three most powerful by name."""
 
 
 def findings(board: Scoreboard, shown: Sequence[Column]) -> list[Finding]:
@@ -240,8 +240,15 @@ def findings(board: Scoreboard, shown: Sequence[Column]) -> list[Finding]:
             f"{column.gamma:,.0f}",
             "" if column.forward is None else nats_text(column.forward),
             f"{_at(column.first[0]).n:,}" if column.first else f"> {column.most:,}",
-            ", ".join(f"{_name(row.test)} {_at(row).rate:.0%}" for row in column.first) or "none",
+            _in_short(column.first),
         )
         for column in shown
         if column.most
     ]
+
+
+def _in_short(first: Sequence[Row]) -> str:
+    """The three most powerful tests, each with its power, and how many more there are."""
+    names = [f"{_name(row.test)} {_at(row).rate:.0%}" for row in first[:3]]
+    more = [f"{len(first) - 3} more"] if len(first) > 3 else []
+    return ", ".join([*names, *more]) or "none"
