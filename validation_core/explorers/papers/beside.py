@@ -248,10 +248,9 @@ def colt_tables(preset: Preset = "interactive") -> tuple[CountedTable, ...]:
             _of_dimensions,
             _why_colt,
             "Share of 200 tables; ± is the standard error over networks of three seeds, brackets "
-            "the 95% interval of one, which is what ships: the other two take twenty minutes of "
-            "one core a table. Full is our embedding mlp. Ours trains faster and keeps the "
-            "best held-out step; our C2ST learns from every draw of a table at a faster rate, "
-            "the paper's from one draw a row.",
+            "the 95% interval of one, or of a test that learns nothing. Full is our embedding "
+            "mlp. Ours trains faster and keeps the best held-out step; our C2ST learns from "
+            "every draw of a table at a faster rate, the paper's from one draw a row.",
         ),
         CountedTable(
             published.TYPE_ONE,
