@@ -337,7 +337,8 @@ ITEMS: tuple[Item, ...] = (
         "agrees",
         "CoLT with the identity rejects always, and so does the MLP in up to 50 dimensions, where "
         "the paper's has .69 to .98. In 100, where it has .45, two of our three networks do, and "
-        "one has learnt nothing. C2ST rejects less in 100 dimensions, SBC and TARP at their level.",
+        "one has learnt nothing. C2ST rejects less in 100 dimensions, SBC and TARP at their "
+        "level.",
         (_NUMBERS, _FIGURES),
         ("colt", "c2st", "sbc", "tarp", "gaussian"),
     ),

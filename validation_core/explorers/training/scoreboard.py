@@ -73,8 +73,8 @@ _BOARDS: Mapping[tuple[TaskName, EstimatorName], _Shipped] = {
     ("two_moons", "maf"): _Shipped(_FEW, SIZES, SEEDS, (5000,)),
     ("gaussian_mixture", "nsf"): _Shipped(_FEW, SIZES, SEEDS, (5000,)),
     ("gaussian_mixture", "maf"): _Shipped(_FEW, SIZES, SEEDS, (5000,)),
-    ("sir", "nsf"): _Shipped(_FEW, (100, 300, 1000), SEEDS),
-    ("sir", "maf"): _Shipped(_FEW, (100, 300, 1000), SEEDS),
+    ("sir", "nsf"): _Shipped(_FEW, SIZES, SEEDS, (5000,)),
+    ("sir", "maf"): _Shipped(_FEW, SIZES, SEEDS, (5000,)),
     ("gaussian_linear", "nsf"): _Shipped(_FEW, (100, 300), SEEDS),
     ("gaussian_linear", "maf"): _Shipped(_FEW, (100, 300), SEEDS),
 }
