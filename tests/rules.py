@@ -122,7 +122,7 @@ def _number(text: str) -> float:
 def of_place(found: Diagnosis, answers: Answers, card: Card) -> list[str]:
     """The same at every x only where no change was found, and no advice against it."""
     where, wrong = facts(card).get("Where", ""), []
-    alike = where.startswith("At every x alike")
+    alike = where.startswith(("At every x alike", "Perhaps at every x alike"))
     if "over_x" in answers and card.state == "problem":
         p = answers["over_x"].result.p_changes(found.claims)
         if alike != (p > found.alpha):

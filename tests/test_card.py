@@ -21,6 +21,7 @@ from validation_core.diagnosis.tasks import register_upload, save_upload
 from validation_core.drawing import letters, svg
 from validation_core.drawing.marks import Axis, Line, Note, Panel, Points, over
 from validation_core.methods import SBC
+from validation_core.relabelling.claims import Claims
 from validation_core.report import card as shown
 from validation_core.scores.upload_training import USUAL, trained_by
 from validation_core.tables import Upload
@@ -224,11 +225,17 @@ def test_one_of_two_that_is_off_is_not_counted(tmp_path):
 
 
 @pytest.mark.usefixtures("_small")
-def test_advice_follows_what_was_found(tmp_path):
+def test_advice_follows_what_was_found(tmp_path, monkeypatch):
     alike = asked(flows.planted("shift"), ("over_x",), tmp_path / "alike")
     facts, steps = words(alike)
     assert facts["Where"].startswith("At every x alike")
     assert "Simulate more where" not in steps
+    with monkeypatch.context() as patch:  # a claim along x that the same error everywhere explains
+        patch.setattr(Claims, "clearest_family", "over_x")
+        again = asked(flows.planted("shift"), ("over_x",), tmp_path / "alike")
+        facts, steps = words(again)
+        assert facts["Where"].startswith("Perhaps at every x alike: an error that is the same")
+        assert "Simulate more where" not in steps
     ignored, steps = words(
         asked(flows.planted("ignores x_2"), ("size", "over_x", "cause"), tmp_path / "ignored")
     )

@@ -273,14 +273,23 @@ class Claims:
 
     def clearest(self, names: Sequence[str] = (), x_names: Sequence[str] = ()) -> str:
         """The clearest of all permitted claims, those about single parameters first."""
+        at = self._clearest_of_all
+        return UNNAMED if at is None else self._text(at, names, x_names)
+
+    @property
+    def clearest_family(self) -> Family | None:
+        """Family of that claim; None where none may be named."""
+        at = self._clearest_of_all
+        return None if at is None else self.result.claims[at].family
+
+    @property
+    def _clearest_of_all(self) -> int | None:
         at = self._clearest_named(lambda claim: claim.family not in SUMS)
         if at is None:
             at = self._clearest_named()
-        if at is None and self.found:
-            return UNNAMED
-        if at is None:
+        if at is None and not self.found:
             at = int(np.argmax(self.result.minus_log_p))
-        return self._text(at, names, x_names)
+        return at
 
     def sentences(self, names: Sequence[str] = ()) -> tuple[str, ...]:
         """Permitted claims about magnitudes and own quantities, with their numbers: outliers,

@@ -28,6 +28,11 @@ def where_wrong(inputs: CardInputs) -> str:
     # Until all tests have answered, p is not what it will be.
     pending = inputs.diagnosis.pending
     p = "" if pending else f" (p {equals(result.p_changes(inputs.claims))})"
+    if inputs.alike and "over_x" in (inputs.claims.clearest_family or ""):
+        return (
+            "Perhaps at every x alike: an error that is the same everywhere would explain what "
+            f"was found along x{p}."
+        )
     if inputs.alike:
         return f"At every x alike: no sign that the error changes over x{p}."
     if inputs.place is not None:

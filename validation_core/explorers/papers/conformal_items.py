@@ -470,7 +470,7 @@ ITEMS: tuple[Item, ...] = (
     ),
     Item(
         "Section 5.3",
-        "Lensing: a galaxy of 16 x 16 pixels is warped affinely and blurred, and noise added.",
+        "Lensing: a galaxy of 16 × 16 pixels is warped affinely and blurred, and noise added.",
         "differs",
         "The lens is an isothermal ellipsoid by default, since the paper gives no numbers of "
         "its warp. An affine one is a choice of the page: its networks learn in a minute, and its "
