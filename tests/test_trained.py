@@ -1,6 +1,7 @@
 """The benchmark of trained estimators, the scoreboard of tests on it, and what ships of both."""
 
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from tests.test_docs import table_rows
 from validation_core import gallery, keys, sampling
 from validation_core.benchmarks import Trained
 from validation_core.benchmarks.over_gamma import OverGamma
+from validation_core.benchmarks.trained import EstimatorName, TaskName
 from validation_core.drawing.marks import freeze_sliders
 from validation_core.estimators import ESTIMATORS
 from validation_core.explorers.training import scoreboard, scoreboard_panels
@@ -34,8 +36,8 @@ HEADING = "Which test finds a real estimator's error first"
 
 
 def test_every_task_and_estimator_is_an_option():
-    assert set(SIMULATORS) == set(scoreboard.get_args(scoreboard.TaskName))
-    assert set(ESTIMATORS) == set(scoreboard.get_args(scoreboard.EstimatorName))
+    assert set(SIMULATORS) == set(get_args(TaskName))
+    assert set(ESTIMATORS) == set(get_args(EstimatorName))
 
 
 def test_gamma_counts_what_q_improves_with():

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -336,16 +336,8 @@ def _rows(board: Scoreboard, store: Store, gamma: float, level: float) -> Iterat
         yield Row(test, tuple(powers))
 
 
-def boards() -> tuple[Scoreboard, ...]:
-    """The scoreboards of every task and estimator."""
-    return tuple(
-        Scoreboard(benchmark=Trained(task=task, estimator=estimator))
-        for task, estimator in product(get_args(TaskName), get_args(EstimatorName))
-    )
-
-
 def shipped() -> tuple[Scoreboard, ...]:
-    """The parts of them whose results ship."""
+    """The scoreboards whose results ship."""
     return tuple(
         Scoreboard(
             benchmark=Trained(task=task, estimator=estimator),
