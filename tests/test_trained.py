@@ -204,6 +204,19 @@ def test_true_error_falls_with_simulations():
         assert shown[0].first, "no test finds the worst estimator"
 
 
+def test_what_the_docs_say_of_5000_simulations_is_what_ships():
+    boards = [board for board in scoreboard.shipped() if 5000 in board.sizes]
+    shown = [column for board in boards for column in scoreboard.columns(board, Store.usual())]
+    least = {
+        row.test.label: min(column.rows[i].powers[-1].rate for column in shown)
+        for i, row in enumerate(shown[0].rows)
+    }
+    assert {column.most for column in shown} == {5000}
+    assert len(shown) == 18
+    assert least["Relabelling"] == least["DC our features"] == 1
+    assert max(least["SBC"], least["TARP"]) < 0.9
+
+
 def test_the_readmes_table_is_what_ships():
     rows = [
         list(found)
