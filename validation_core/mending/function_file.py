@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from validation_core import learn, mending, scores
+from validation_core import learn, mending, pieces, scores
 
 _HEAD = '''\
 """Weights that mend draws of q, as NPT Lab learned them. It needs NumPy, and mend.npz beside it.
@@ -92,6 +92,7 @@ def _sources() -> tuple[Path, ...]:
     """Modules that hold the definitions, each after those that it reads."""
     learned, score, own = (Path(str(room.__file__)).parent for room in (learn, scores, mending))
     return (
+        Path(pieces.__file__),
         learned / "scaling.py",
         score / "slot_features.py",
         score / "trees.py",
