@@ -65,7 +65,7 @@ def network(lent, server):
         for worker in workers:
             os.kill(worker, signal.SIGCONT)
     expect(_headline(page)).to_contain_text("the classifier's AUC is", timeout=LONG)
-    expect(page.get_by_text("20 trials a point").first).to_be_visible(timeout=LONG)
+    expect(page.get_by_text(re.compile(r"200? trials a point")).first).to_be_visible(timeout=LONG)
     lent.leave()
     return server.kept("models") - before
 
