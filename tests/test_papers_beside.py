@@ -128,6 +128,14 @@ def test_what_is_said_of_the_tree_holds(shipped):
     assert min(many) > 0.99
 
 
+def test_what_is_said_of_the_spiral_holds(shipped):
+    for cell in cells_of(shipped, Spiral()):
+        if cell.gamma == 0 or cell.method == "c2st":
+            assert cell.rate < 0.08
+        else:
+            assert cell.rate == 1
+
+
 def test_what_is_said_of_the_blind_prior_holds(shipped):
     for sweep in colt_paper.blind_prior_sweeps():
         large = sweep.benchmark.dims[0] == 100

@@ -175,8 +175,8 @@ def shipped_training() -> MapTask:
 def shipped_power() -> tuple[Sweep, ...]:
     """Power shipped with the package, of one network for all gammas.
 
-    On the plane that the CoLT page opens with, by every embedding; on the tree; for the paper's
-    figures of errors, as many panels as were worth their time.
+    On the plane that the CoLT page opens with, by every embedding; on tree and spiral; for the
+    paper's figures of errors, as many panels as were worth their time.
     """
     plane: Benchmark = Gaussian(dim_x=2, dim_theta=2)
     errors = [
@@ -189,6 +189,7 @@ def shipped_power() -> tuple[Sweep, ...]:
     return (
         *figure_sweeps(plane, EMBEDDINGS),
         *figure_sweeps(Tree()),
+        *figure_sweeps(Spiral()),
         *(sweep for each in errors for sweep in figure_sweeps(each)),
     )
 

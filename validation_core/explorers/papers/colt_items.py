@@ -300,8 +300,8 @@ ITEMS: tuple[Item, ...] = (
         "Appendix D.4, Figure 7 (h)",
         "Power and type I error over the steps; the text has power rise towards the last step.",
         "differs",
-        "It must fall, since q comes nearer to p. Not shipped: a button counts it, in ten minutes "
-        "of one core.",
+        "It must fall, since q comes nearer to p. Here one step left out is enough: CoLT, SBC and "
+        "TARP reject every table, C2ST no more than where q is p. There all keep their level.",
         (_SPIRAL_FIGURES, _SPIRAL_POWER),
         ("spiral", "colt"),
     ),
