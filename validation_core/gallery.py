@@ -143,7 +143,12 @@ def parts() -> tuple[Part, ...]:
             "colt",
             "CoLT",
             studies=(*colt_paper.shipped_maps(), colt_paper.shipped_training(), *_ball_theory()),
-            sweeps=(*_colt(), *colt_paper.shipped_power()),
+            sweeps=(
+                *colt_paper.blind_prior_sweeps(),
+                *colt_paper.type_one_sweeps(),
+                *colt_paper.tree_sweeps(),
+                *colt_paper.shipped_power(),
+            ),
             trainings=tuple(_networks(Spiral(model="diffusion"))),
         ),
         Part(
@@ -213,16 +218,6 @@ def _networks(*benchmarks: Benchmark) -> Iterator[Training]:
     for benchmark in benchmarks:
         if behind := trained_scores.network_behind(benchmark):
             yield behind
-
-
-def _colt() -> Iterator[Sweep]:
-    """The tables of CoLT's paper."""
-    for table in (
-        colt_paper.blind_prior_sweeps,
-        colt_paper.type_one_sweeps,
-        colt_paper.tree_sweeps,
-    ):
-        yield from table()
 
 
 def _ball_theory() -> Iterator[BallTheoryStudy]:

@@ -174,27 +174,31 @@ class _CalibrationLaw(Study[_CalibrationScores], spec="calibration"):
         return PooledLaw(scored.p)
 
 
-def _compute(store: Store, parts: Sequence[MethodTrials], report: Report) -> list[Tally]:
-    """Run parts that draw alike."""
+def _compute(
+    store: Store, parts: Sequence[MethodTrials], report: Report, design: TrialDesign | None = None
+) -> list[Tally]:
+    """Run the same trials of several methods at one place.
+
+    Args:
+        store: holds the networks and laws that they read; those that it lacks are made.
+        parts: the methods' trials.
+        report: called with the fraction done.
+        design: of all of them; by default theirs, where they draw alike.
+    """
     first = parts[0]
     trained_scores.ready(store, first.source.benchmark)
-    networks = {
-        part.network: trained_scores.trained(store, part.network) for part in parts if part.network
-    }
-    scores: dict[Training, Score] = {}
-    readers: dict[int, MethodTrials] = {}
-    for part in parts:
-        if part.network is not None and part.network not in scores:
-            scores[part.network] = part.score(networks[part.network])
-            readers[id(scores[part.network])] = part
+    readers = {part.network: part for part in parts if part.network}
+    networks = {training: trained_scores.trained(store, training) for training in readers}
+    scores = {training: part.score(networks[training]) for training, part in readers.items()}
+    of_score = {id(scores[training]): part for training, part in readers.items()}
     tallies = trials.run_trials(
         first.source.benchmark,
         first.source.gamma,
         {part.method.label: scores[part.network] for part in parts if part.network},
         [part.method for part in parts],
-        first.design,
+        design or first.design,
         range(first.first, first.first + first.count),
-        pool=lambda score: readers[id(score)].law(store, score),
+        pool=lambda score: of_score[id(score)].law(store, score),
         progress=lambda fraction: report(fraction, {}),
     )
     return [
@@ -353,6 +357,17 @@ class Sweep(Specification, spec="sweep"):
         if self.networks == 1:
             return tuple(dict.fromkeys(self._ordered()))
         return tuple(dict.fromkeys(task for one in self.of_one_network for task in one.tasks))
+
+    def run_at(self, place: SweepPlace, store: Store, report: Report) -> list[Tally]:
+        """Run all trials of its methods at one place at once: a tally for each method.
+
+        Methods that draw alike share their draws, and no part is stored.
+        """
+        whole = [
+            replace(self.parts[method.label, place][0], count=self.design.trials)
+            for method in self.methods
+        ]
+        return _compute(store, whole, report, self.design)
 
     def _parts(self, method: Method, place: SweepPlace) -> tuple[MethodTrials, ...]:
         beta = place.beta if method.degrades else 0.0

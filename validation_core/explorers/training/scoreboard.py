@@ -25,8 +25,8 @@ from validation_core.scores.trained_scores import Training
 from validation_core.scores.upload_training import UploadTraining
 from validation_core.statistics.areas import Estimate
 from validation_core.study import Report, Study
-from validation_core.sweep.plan import Sweep
-from validation_core.sweep.trials import TrialDesign, run_trials
+from validation_core.sweep.plan import Sweep, SweepPlace
+from validation_core.sweep.trials import TrialDesign
 from validation_core.types import Array, Interval
 
 if TYPE_CHECKING:
@@ -56,29 +56,16 @@ TESTS: tuple[Method, ...] = (
 """The verdict without learned scores, tests of ranks, and tests that learn a score."""
 
 
-class _Shipped(NamedTuple):
-    """What ships of one scoreboard."""
-
-    gammas: tuple[float, ...]
-    sizes: tuple[int, ...]
-    seeds: tuple[int, ...] = (0,)
-    of_first: tuple[int, ...] = ()
-
-
 _FEW = (400.0, 1000.0, 2000.0)
 _MANY = (*_FEW, 10_000.0)
 _MOST = (*_MANY, 100_000.0)
-_BOARDS: Mapping[tuple[TaskName, EstimatorName], _Shipped] = {
-    ("two_moons", "nsf"): _Shipped(_FEW, SIZES, SEEDS, (5000,)),
-    ("two_moons", "maf"): _Shipped(_FEW, SIZES, SEEDS, (5000,)),
-    ("gaussian_mixture", "nsf"): _Shipped(_FEW, SIZES, SEEDS, (5000,)),
-    ("gaussian_mixture", "maf"): _Shipped(_FEW, SIZES, SEEDS, (5000,)),
-    ("sir", "nsf"): _Shipped(_FEW, SIZES, SEEDS, (5000,)),
-    ("sir", "maf"): _Shipped(_FEW, SIZES, SEEDS, (5000,)),
-    ("gaussian_linear", "nsf"): _Shipped(_FEW, (100, 300), SEEDS),
-    ("gaussian_linear", "maf"): _Shipped(_FEW, (100, 300), SEEDS),
+_TESTED: Mapping[TaskName, tuple[int, ...]] = {
+    "two_moons": SIZES,
+    "gaussian_mixture": SIZES,
+    "sir": SIZES,
+    "gaussian_linear": (100, 300),
 }
-"""What ships of the scoreboard of each task and estimator."""
+"""Sizes that ship of the scoreboards of each task, of spline and autoregressive flows."""
 _NETWORKS: Mapping[tuple[TaskName, EstimatorName], tuple[float, ...]] = {
     ("two_moons", "nsf"): _MOST,
     ("two_moons", "maf"): _MANY,
@@ -146,23 +133,8 @@ class ScoreboardStudy(Study[TrialOutcomes], spec="scoreboard"):
         )
 
     def compute(self, store: Store, report: Report) -> TrialOutcomes:
-        """Train what the tests learn, then run all of them at once: they share the draws of q."""
-        sweep = self.sweep
-        trained_scores.ready(store, self.benchmark)
-        read = {test.label: sweep.network(test, self.gamma) for test in self.tests}
-        learned = {
-            training: trained_scores.trained(store, training).at(0.0)
-            for training in dict.fromkeys(read.values())
-            if training is not None
-        }
-        tallies = run_trials(
-            self.benchmark,
-            self.gamma,
-            {name: learned[training] for name, training in read.items() if training is not None},
-            self.tests,
-            sweep.design,
-            progress=lambda fraction: report(fraction, {}),
-        )
+        """Run all tests at once: they share the draws of q."""
+        tallies = self.sweep.run_at(SweepPlace(self.gamma, 0.0), store, report)
         return TrialOutcomes(
             np.stack([tally.pvalues for tally in tallies]).astype(np.float32),
             np.array([tally.seconds / self.trials for tally in tallies]),
@@ -338,15 +310,16 @@ def _rows(board: Scoreboard, store: Store, gamma: float, level: float) -> Iterat
 
 def shipped() -> tuple[Scoreboard, ...]:
     """The scoreboards whose results ship."""
+    flows: tuple[EstimatorName, ...] = ("nsf", "maf")
     return tuple(
         Scoreboard(
             benchmark=Trained(task=task, estimator=estimator),
-            gammas=part.gammas,
-            sizes=part.sizes,
-            seeds=part.seeds,
-            of_first=part.of_first,
+            gammas=_FEW,
+            sizes=sizes,
+            of_first=(5000,) if 5000 in sizes else (),
         )
-        for (task, estimator), part in _BOARDS.items()
+        for task, sizes in _TESTED.items()
+        for estimator in flows
     )
 
 
