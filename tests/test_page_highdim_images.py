@@ -88,7 +88,7 @@ def test_maps_and_ends_of_the_score(small):
     assert (low <= 0.1).all()
     assert (high >= 0.9).all()
     rejected, trials = highdim.pool_rejections(scored)
-    assert rejected.shape == (2, 3, 2, 2)
+    assert rejected.shape == (2, 5, 2, 2)
     assert trials == 2
     assert (rejected <= trials).all()
 
@@ -107,7 +107,7 @@ def test_pictures_travel_in_one_piece(small, conditional):
 def test_the_numbers_are_those_of_the_curves(small):
     _, scored = small
     table = pictures.numbers(scored)
-    assert len(table) == 2 * 3 * 2 * 2
+    assert len(table) == 2 * 5 * 2 * 2
     assert {row["Label"] for row in table} == {"seen", "not seen"}
     assert all(0 <= row["Power"] <= 1 for row in table)
 

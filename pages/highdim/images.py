@@ -100,10 +100,15 @@ def _about(study: ImagesStudy) -> str:
     described = f"{features.TITLES[study.features]} ({study.count:,} numbers an image)"
     paper = "" if study.features == "inception" else "; the paper has Inception V3 (2,048)"
     recipe = study.recipe(conditional=True)
+    schedule = (
+        "as in the paper"
+        if study.schedule == "paper"
+        else "which is the paper's 200 from 0.0001 in fewer steps"
+    )
     return (
         f"{source}. Features: {described}{paper}. A small head learns from {recipe.train:,} + "
         f"{recipe.train:,} images at each gamma, {recipe.epochs} epochs from rate "
-        f"{recipe.lr:g}, which is the paper's 200 from 0.0001 in fewer steps. Uniform(20) "
+        f"{recipe.lr:g}, {schedule}. Uniform "
         f"draws its calibration counts from the law of {study.trials * study.n:,} scores of p. "
         "The paper's Fig. 3 is the power at beta = 0.95 (Section 5.2, Appendix B.3)."
     )

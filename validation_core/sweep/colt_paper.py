@@ -57,10 +57,11 @@ _SHIPPED: dict[tuple[int, int], tuple[Perturbation, ...]] = {
     (3, 3): PERTURBATIONS,
     (10, 10): PERTURBATIONS,
     (10, 50): PERTURBATIONS,
+    (100, 100): ("heavy_tail",),
 }
 """Errors whose power is shipped, by the dimensions of theta and x."""
 _SHIPPED_BENT: dict[tuple[int, int], tuple[Perturbation, ...]] = {
-    (3, 3): ("covariance_scaling", "anisotropic")
+    (3, 3): FIGURE_3,
 }
 """The same of the curved posterior."""
 _FIRST: tuple[Embedding, ...] = ("fourier", "identity")

@@ -265,9 +265,9 @@ ITEMS: tuple[Item, ...] = (
         "Figure 3 (b)",
         "Power for four errors of the bent posterior, where the learnt embedding helps.",
         "differs",
-        "Covariance and the anisotropic error in three dimensions, with the identity and with our "
-        "Fourier embedding, which finds there what the identity finds. A button runs the others: "
-        "ten minutes of one core a panel in three dimensions, longer in more.",
+        "All four in three dimensions, with the identity and with our "
+        "Fourier embedding, which finds there what the identity finds. A button runs more "
+        "dimensions: a quarter of an hour of one core a panel, and longer.",
         (_BENT_ERRORS, _CURVED_POWER),
         ("gaussian", "colt"),
     ),
@@ -318,8 +318,8 @@ ITEMS: tuple[Item, ...] = (
         "Power for six errors in four sizes of x and theta.",
         "differs",
         "All six in three and in ten dimensions and at (50, 10), by one network for all gammas in "
-        "place of three for each. (100, 100) is not shipped, half an hour of one core each; a "
-        "button runs them.",
+        "place of three for each. At (100, 100) the heavy tail; a button runs the others, half an "
+        "hour of one core each.",
         (_ERRORS, _POWER),
         ("gaussian", "colt"),
     ),

@@ -28,8 +28,10 @@ from validation_core.drawing.marks import (
 )
 from validation_core.drawing.power_curves import Rates, places_axis, rate_curve
 from validation_core.drawing.style import P, Q
-from validation_core.explorers.highdim import BETAS, METHODS
+from validation_core.explorers.highdim import BETAS
+from validation_core.explorers.highdim import METHODS as USUAL
 from validation_core.explorers.highdim.images.study import (
+    METHODS,
     PATCH,
     STRIDE,
     SUREST,
@@ -95,8 +97,8 @@ def _gammas(study: ImagesStudy, pictures: ImageExamples) -> Slider:
 
 def _headline(study: ImagesStudy, scored: ScoredImages, c: int) -> Text:
     hits, trials = pool_rejections(scored)
-    weak = hits[c, :, 1] / trials  # (methods, G)
-    rejected, parts = rejections_in_words(study.benchmark, METHODS, weak, trials, "gamma")
+    weak = hits[c, : len(USUAL), 1] / trials  # (methods, G)
+    rejected, parts = rejections_in_words(study.benchmark, USUAL, weak, trials, "gamma")
     auc = scored.auc[c].mean(-1)
     return sentence(
         f"At gamma = {{gamma}} the trained classifier's AUC is {{auc}}. Weakened to beta = "

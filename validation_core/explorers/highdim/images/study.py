@@ -17,22 +17,26 @@ from numpy.typing import NDArray
 from validation_core import statistics
 from validation_core.benchmarks.corruptions import Corruption
 from validation_core.benchmarks.images import Images
-from validation_core.explorers.highdim import BETAS, METHODS
+from validation_core.explorers.highdim import BETAS
+from validation_core.explorers.highdim import METHODS as USUAL
 from validation_core.explorers.highdim.patches import occlusion_sensitivity
 from validation_core.explorers.highdim.ranked_images import Pixels, extremes, share_below, to_bytes
 from validation_core.explorers.highdim.rejections import count_rejections
 from validation_core.explorers.stacking import stack_by_name
+from validation_core.methods import Uniform
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.scores.feature_classifier import FeatureClassifier, TrainedFeatureClassifier
 from validation_core.scores.features import TITLES, Kind, count, extract
 from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.study import Report, Study
-from validation_core.types import Array, BlockScores, Joint
+from validation_core.types import Array, BlockScores, Joint, Preset
 
 if TYPE_CHECKING:
     from validation_core.store import Store
 
+METHODS = (*USUAL, Uniform(m=5), Uniform(m=2))
+"""Methods of the paper, Uniform at each of its m."""
 CONDITIONAL = (True, False)
 """Whether a network sees the label, in the order of results."""
 PATCH, STRIDE = 8, 4
@@ -105,6 +109,8 @@ class ImagesStudy(Study[ScoredImages], spec="images_study"):
 
     benchmark: Images
     features: Kind = "filters"
+    schedule: Preset = "interactive"
+    """`paper`: 200 epochs at 1e-4; else as many steps times rate, in a quarter of the time."""
     n: int = 1024
     trials: int = 64
     seeds: int = 3
@@ -112,9 +118,13 @@ class ImagesStudy(Study[ScoredImages], spec="images_study"):
 
     @classmethod
     def of(cls, benchmark: Images, features: Kind) -> ImagesStudy:
-        """Study of some features, with fewer trials and one network where they are expensive."""
+        """Study of some features, with fewer trials and one network where they are expensive.
+
+        Photographs come as shipped, by the paper's schedule.
+        """
         if features == "filters":
-            return cls(benchmark=benchmark)
+            ready_made = benchmark.source == "photographs"
+            return cls(benchmark=benchmark, schedule="paper" if ready_made else "interactive")
         return cls(benchmark=benchmark, features=features, trials=DEAR_TRIALS, seeds=1)
 
     @property
@@ -128,9 +138,9 @@ class ImagesStudy(Study[ScoredImages], spec="images_study"):
         return f"High dimensions, {self.benchmark.label}{by}"
 
     def recipe(self, *, conditional: bool) -> FeatureClassifier:
-        """Training recipe: the paper's product of steps and rate, in a quarter of its time."""
+        """Training recipe."""
         return FeatureClassifier.preset(
-            "interactive",
+            self.schedule,
             features=self.features,
             shape=self.benchmark.shape,
             conditional=conditional,
@@ -364,5 +374,6 @@ def pool_rejections(scored: ScoredImages) -> tuple[NDArray[np.int64], int]:
 def shipped() -> Sequence[ImagesStudy]:
     """Studies that ship with NPT Lab: each corruption of the photographs."""
     return tuple(
-        ImagesStudy(benchmark=Images(corruption=corruption)) for corruption in get_args(Corruption)
+        ImagesStudy.of(Images(corruption=corruption), "filters")
+        for corruption in get_args(Corruption)
     )
