@@ -128,8 +128,9 @@ def test_high_dimensions_call_no_correct_q_wrong_and_say_what_they_draw(name, st
     gammas = drawn.head["sliders"][0]["values"]
     for i, gamma in enumerate(gammas):
         points = drawn.marks("points", panel, gamma=gamma)
-        rates = [float(mark["y"][i]) for mark in points]
-        said = percents(drawn.headline(gamma=gamma))[: len(rates)]
+        # C2ST, Multiple and the largest m of Uniform: smaller ones are in the picture alone.
+        rates = [float(mark["y"][i]) for mark in points[:3]]
+        said = percents(drawn.headline(gamma=gamma))[:3]
         np.testing.assert_allclose(said, rates, atol=ROUNDING)
 
 

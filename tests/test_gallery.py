@@ -193,7 +193,7 @@ def test_a_compared_figure_is_whole_and_its_levels_hold(one, store):
 @pytest.mark.parametrize("name", presets.PERTURBATIONS)
 def test_the_power_figure_looks_as_published(name, store):
     """Bansal, Chen, Scott, Fig. 2: power rises with gamma, and C2ST lies below both conformal
-    tests; MMD-FUSE, on 250 points, last. Six rejections of 200 are the noise of one curve."""
+    tests and above MMD-FUSE. Six rejections of 200 are the noise of one curve."""
     rates = _rates(f"conformal_{name}", store)
     gammas = sorted({gamma for _, gamma in rates})
     for label in {label for label, _ in rates}:
@@ -202,7 +202,8 @@ def test_the_power_figure_looks_as_published(name, store):
     for gamma in gammas[1:]:
         conformal = max(rates["Multiple", gamma], rates["Uniform(50)", gamma])
         assert conformal >= rates["C2ST", gamma]
-        assert rates["MMD-FUSE 250 rows", gamma] <= rates["Multiple", gamma] + 0.03
+        (mmd,) = {label for label, _ in rates if label.startswith("MMD-FUSE")}
+        assert rates[mmd, gamma] <= rates["Multiple", gamma] + 0.03
     assert all(rates[label, gammas[-1]] > 0.35 for label in {label for label, _ in rates})
 
 

@@ -92,6 +92,20 @@ def test_what_is_said_of_an_additional_mode_and_of_mode_collapse_is_what_ships()
     }
 
 
+def test_what_is_said_of_a_degraded_classifier_is_what_ships():
+    (said,) = (item.why for item in ALL if item.text.startswith("As the classifier is degraded"))
+    sweep = presets.by_name("conformal_beta_mean_shift").sweep
+    cells = progress.collect(sweep, Store.usual()).cells
+    at = {cell.label: cell for cell in cells if cell.beta == 0.95}
+    c2st, uniform, multiple = (at[name] for name in ("C2ST", "Uniform(50)", "Multiple"))
+    assert (
+        f"C2ST finds the mean shift in {c2st.rate:.0%} of trials, Uniform(50) in "
+        f"{uniform.rate:.0%}, but Multiple in {multiple.rate:.0%}"
+    ) in said
+    lost = [network.rejections < 0.05 * network.trials for network in multiple.networks]
+    assert (sum(lost), len(lost)) == (2, 3)
+
+
 def test_words_are_found_in_any_order():
     found = [item for item in ALL if item.matches("SINKHORN climbs")]
     assert [item.section for item in found] == ["Section 3"]
