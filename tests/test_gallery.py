@@ -219,6 +219,13 @@ def test_the_demonstrations_show_what_they_say(store):
     assert any(rates["C2ST", beta] < 0.05 < 0.9 < rates["Uniform(20)", beta] for _, beta in rates)
 
 
+def test_a_silent_test_of_a_degraded_figure_is_told_by_its_network(store):
+    sweep = presets.by_name("conformal_beta_mean_shift").sweep
+    remarks = presets.disagreement(sweep, progress.collect(sweep, store).cells).remarks
+    assert {remark.silent for remark in remarks} == {"DC our features"}
+    assert all("degraded network" in remark.why for remark in remarks)
+
+
 def test_a_collapse_is_explained(store):
     """Both one-sided tests fall silent, for a reason that is said of a degraded network."""
     by_name = presets.by_name("collapse")

@@ -282,7 +282,13 @@ class Method(Specification):
     @classmethod
     def silent_because(cls, benchmark: Benchmark, cell: PowerCell) -> tuple[str, str]:
         """Why it misses an error that another test finds there, and the demonstration of that."""
-        del benchmark, cell
+        del benchmark
+        if cell.beta > 0 and cls().degrades:
+            return (
+                "its degraded network no longer tells the samples apart, or ranks them the wrong "
+                "way round.",
+                "collapse",
+            )
         return "what it looks at is little changed by this error at this number of draws.", ""
 
     @classmethod

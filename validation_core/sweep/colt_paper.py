@@ -60,9 +60,7 @@ _SHIPPED: dict[tuple[int, int], tuple[Perturbation, ...]] = {
     (100, 100): ("heavy_tail",),
 }
 """Errors whose power is shipped, by the dimensions of theta and x."""
-_SHIPPED_BENT: dict[tuple[int, int], tuple[Perturbation, ...]] = {
-    (3, 3): FIGURE_3,
-}
+_SHIPPED_BENT: dict[tuple[int, int], tuple[Perturbation, ...]] = {(3, 3): FIGURE_3}
 """The same of the curved posterior."""
 _FIRST: tuple[Embedding, ...] = ("fourier", "identity")
 _COORDINATES = ("sbc", "tarp")

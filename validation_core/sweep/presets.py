@@ -141,7 +141,8 @@ def _degraded(name: Perturbation, trials: int) -> Comparison:
         f"conformal_beta_{name}",
         f"Conformal C2ST, {readable_name(name)}, a classifier degraded",
         "The trained network is moved back to its random start. C2ST needs a good cut-off and "
-        "loses power first; conformal ranks need the order only.",
+        "loses power first; conformal ranks need the order only, and Uniform not even that it is "
+        "the right way round.",
         Sweep(
             benchmark=benchmark,
             methods=(C2ST(), Multiple(), Uniform(), DC(net="paper"), DC()),

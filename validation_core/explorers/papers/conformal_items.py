@@ -445,8 +445,8 @@ ITEMS: tuple[Item, ...] = (
         "Appendix B.3",
         "The head is trained for 200 epochs at 1e-4.",
         "agrees",
-        f"So the photographs' were, on a GPU. CIFAR-10's learn for {_HEAD.epochs} at {_HEAD.lr:g}, "
-        "as many steps times rate, in a quarter of the time.",
+        f"So the photographs' were, on a GPU. CIFAR-10's learn for {_HEAD.epochs} at "
+        f"{_HEAD.lr:g}, as many steps times rate, in a quarter of the time.",
         (_IMAGES,),
         ("images",),
     ),
