@@ -3,6 +3,7 @@
 A GPU is played by a stand-in; where there is one that speaks CUDA, the last test uses it.
 """
 
+import sys
 from functools import cache
 
 import numpy as np
@@ -21,6 +22,7 @@ from validation_core.scores.lc2st import LC2STClassifier
 from validation_core.scores.localizer import Localizer
 from validation_core.scores.slots import Slots
 from validation_core.statistics import mmd, mmd_fuse
+from validation_core.types import BlockScores
 
 
 @pytest.fixture(autouse=True)
@@ -104,6 +106,17 @@ def test_a_localizer_scores_on_the_device():
         on_gpu = score.table(TABLE).draws
     assert gpu.made > 10
     np.testing.assert_allclose(on_gpu, score.table(TABLE).draws, rtol=1e-5, atol=1e-5)
+
+
+def test_mmd_fuse_runs_on_a_named_device_before_any_network_was_loaded(monkeypatch):
+    p, q = stream(0).standard_normal((2, 3, 40))
+    test = methods.MMDFuse(permutations=19)
+    expected = test.test(BlockScores(p, q), stream(1)).pvalue
+    monkeypatch.delitem(sys.modules, "validation_core.learn.perceptron")
+    with StandInGPU() as gpu:
+        found = test.test(BlockScores(p, q), stream(1)).pvalue
+    assert gpu.made > 10
+    assert found == expected
 
 
 def test_the_stand_in_refuses_what_a_gpu_refuses():

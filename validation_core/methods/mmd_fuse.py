@@ -14,6 +14,7 @@ from validation_core.drawing.marks import Axis, HLine, Line, Mark, Panel, Points
 from validation_core.drawing.null_histogram import null_histogram
 from validation_core.methods.base import Further, Layout, Method, Work
 from validation_core.scores import RawRows
+from validation_core.settings import DEVICE
 from validation_core.statistics import mmd, mmd_fuse
 from validation_core.study import loaded_device
 from validation_core.types import (
@@ -261,7 +262,8 @@ class MMDFuse(Method):
     def _trial(self, p: Array, q: Array, rng: np.random.Generator) -> _Trial:
         labels = mmd_fuse.relabelings(len(p), len(q), self.permutations, rng)
         distances = mmd.distances(*mmd.standardised(p, q))
-        normalised = mmd_fuse.kernels(distances, labels, device=loaded_device()).normalised
+        device = DEVICE.value() or loaded_device()
+        normalised = mmd_fuse.kernels(distances, labels, device=device).normalised
         smaller = min(len(p), len(q))
         fused = mmd_fuse.fused(normalised, smaller, self.scaling)
         place = int(_ALONE * normalised.shape[1])
