@@ -126,3 +126,13 @@ def test_any_error_becomes_a_refusal_of_one_line(error, monkeypatch):
 
     monkeypatch.setattr(reading.table, "assemble_upload", fails)
     assert type(error).__name__ in refusal(npz(table()))
+
+
+def test_names_that_repeat_are_told_apart_and_said():
+    given = table(theta_names=np.array(["mass", "mass"]), x_names=np.array(["u"] * M))
+    upload = tables.Upload.of(given)
+    assert upload.names == ("mass (1)", "mass (2)")
+    assert upload.x_names == tuple(f"u ({i + 1})" for i in range(M))
+    said = [text for text in upload.warnings if "more than once" in text]
+    assert len(said) == 1
+    assert "'mass'" in said[0]

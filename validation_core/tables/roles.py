@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -351,7 +352,7 @@ def column_labels(
         count: number of columns.
 
     Returns:
-        `count` labels, and a warning where the given ones cannot be used.
+        `count` labels, no two alike, and a warning where the given ones cannot be used as they are.
     """
     numbered = tuple(f"{stem}_{i + 1}" for i in range(count))
     if given is None:
@@ -364,7 +365,15 @@ def column_labels(
         )
     texts: Sequence[bytes | str] = truncate_text(flat).tolist()
     decoded = [t.decode("utf-8", "replace") if isinstance(t, bytes) else t for t in texts]
-    return tuple(label(t) or n for t, n in zip(decoded, numbered, strict=True)), None
+    labels = tuple(label(t) or n for t, n in zip(decoded, numbered, strict=True))
+    repeated = [text for text, times in Counter(labels).items() if times > 1]
+    if not repeated:
+        return labels, None
+    apart = (f"{t} ({i + 1})" if t in repeated else t for i, t in enumerate(labels))
+    return tuple(apart), (
+        f"{stem}_names has {list_text([repr(text) for text in repeated])} more than once, so "
+        "those columns have their numbers too."
+    )
 
 
 def truncated_dtype(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
