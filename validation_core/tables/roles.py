@@ -352,7 +352,7 @@ def column_labels(
         count: number of columns.
 
     Returns:
-        `count` labels, no two alike, and a warning where the given ones cannot be used as they are.
+        `count` labels, no two alike, and a warning where the given ones cannot be used.
     """
     numbered = tuple(f"{stem}_{i + 1}" for i in range(count))
     if given is None:
