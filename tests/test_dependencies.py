@@ -105,8 +105,13 @@ def test_a_range_lets_the_next_release_in(name):
 
 
 def test_what_is_shipped_was_made_with_the_locked_torch():
-    """Elsewhere networks are as good, and not the same to the bit; a result names its torch."""
-    entries = [entry for entry in start().store.entries() if entry.shipped]
+    """Elsewhere networks are as good, and not the same to the bit; a result names its torch.
+
+    On a GPU they never are: what was made there names that, and need not be of this torch.
+    """
+    shipped = [entry for entry in start().store.entries() if entry.shipped]
+    entries = [entry for entry in shipped if entry.meta.get("device") != "cuda"]
+    assert len(entries) > 0.99 * len(shipped)
     made = {
         entry.meta["versions"]["torch"].partition("+")[0]
         for entry in entries
