@@ -9,6 +9,7 @@ from pages.ui.services import services
 from tests import page_links
 from tests.conftest import ROOT, leave_waiting
 from validation_core import BENCHMARKS, METHODS
+from validation_core.explorers.highdim.images import study as images_study
 from validation_core.explorers.papers import ITEMS, STATES
 from validation_core.published import PAPERS
 from validation_core.store import Store
@@ -104,6 +105,14 @@ def test_what_is_said_of_a_degraded_classifier_is_what_ships():
     ) in said
     lost = [network.rejections < 0.05 * network.trials for network in multiple.networks]
     assert (sum(lost), len(lost)) == (2, 3)
+
+
+def test_what_is_said_of_m_on_images_is_what_ships():
+    for study in images_study.shipped():
+        hits, _ = images_study.pool_rejections(study.load(Store.usual()))
+        twenty, five, two = hits[0, 2:].sum(-1)  # over beta and gamma, with the label
+        assert twenty.sum() > five.sum() > two.sum()
+        assert five.sum() - two.sum() > twenty.sum() - five.sum()
 
 
 def test_words_are_found_in_any_order():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
@@ -286,10 +286,15 @@ def _spent(sweep: Sweep, cell: PowerCell, view: str) -> float:
 
 def curve_looks(cells: Sequence[PowerCell]) -> dict[str, MethodStyle]:
     """Styles by label: one colour a method, variants distinguished by dash and symbol."""
+    return method_looks({cell.label: cell.method for cell in cells})
+
+
+def method_looks(labels: Mapping[str, str]) -> dict[str, MethodStyle]:
+    """The same of methods' names by label."""
     looks: dict[str, MethodStyle] = {}
     variants: Counter[str] = Counter()
-    methods = list(dict.fromkeys(cell.method for cell in cells))
-    for label, method in {cell.label: cell.method for cell in cells}.items():
+    methods = list(dict.fromkeys(labels.values()))
+    for label, method in labels.items():
         place = methods.index(method) + variants[method]
         variants[method] += 1
         looks[label] = MethodStyle(

@@ -25,7 +25,7 @@ from validation_core.scores.classifier import Classifier, TableClassifier
 from validation_core.scores.localizer import Embedding
 from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.presets import PERTURBATIONS
+from validation_core.sweep.presets import NETWORKS, PERTURBATIONS
 from validation_core.sweep.trials import TrialDesign
 from validation_core.types import Benchmark, Preset
 
@@ -35,8 +35,6 @@ CLASSIFIER = Classifier(epochs=200, lr=3e-3, batch=128, hidden=128, keep_best=Tr
 """C2ST's classifier: few true pairs, so a fast rate and the best held-out step."""
 TRIALS = 200
 """Batches of the paper."""
-NETWORKS = 3
-"""Training seeds of the paper, over which its tables average."""
 SIZES = {
     "gaussian": (100, 500),
     "tree": (1000, 100),

@@ -49,7 +49,7 @@ SMALL_MMD = MMDFuse(points=250, permutations=200)
 """A test short enough for a browser: the paper's 2000 + 2000 points and 2000 permutations take
 some five seconds a trial on one core."""
 NETWORKS = 3
-"""Networks of the paper at each place, over which its rates are averaged."""
+"""Networks at each place, from seeds of their own, over which both papers average rates."""
 CONFORMAL: tuple[Method, ...] = (
     C2ST(),
     Multiple(),

@@ -8,18 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.drawing import live
 from validation_core.drawing.marks import Mark, Over, Panel, VLine, over, written
-from validation_core.drawing.power_curves import level_line, method_look, point_key, rejection_axis
+from validation_core.drawing.power_curves import level_line, point_key, rejection_axis
 from validation_core.explorers.conformal.power_study import conformal_pvalues
 from validation_core.methods.base import Method
+from validation_core.panels import power
 from validation_core.statistics import PooledLaw
 from validation_core.text import level_text, list_text
 from validation_core.types import Array, Benchmark, BlockScores, MethodStyle
 
 LEVEL = 0.05
-_FURTHER = (("dash", "circle"), ("solid", "square"))
-"""Dash and symbol of the second setting of a method, and of the third."""
 
 
 def count_rejections(
@@ -54,27 +52,14 @@ def power_panel(
         here: place of the slider along x.
         **panel: x axis, title, height, caption and whatever else a panel has.
     """
-    looks = _looks(methods)
-    curves = [mark for i, look in enumerate(looks) for mark in curve(i, look)]
+    looks = power.method_looks({method.label: method.name for method in methods})
+    curves = [mark for i, look in enumerate(looks.values()) for mark in curve(i, look)]
     return Panel(
         [level_line(LEVEL), VLine(here, width=1), *curves],
         y=rejection_axis(),
-        legend=[point_key(m.label, look) for m, look in zip(methods, looks, strict=True)],
+        legend=[point_key(label, look) for label, look in looks.items()],
         **panel,
     )
-
-
-def _looks(methods: Sequence[Method]) -> list[MethodStyle]:
-    """Colour of each method; its further settings have a symbol and a dash of their own."""
-    looks: list[MethodStyle] = []
-    for i, method in enumerate(methods):
-        look = method_look(method.name)
-        before = sum(other.name == method.name for other in methods[:i])
-        if before:
-            dash, symbol = _FURTHER[(before - 1) % len(_FURTHER)]
-            look = live.browser_style(MethodStyle(look.color, dash, symbol))
-        looks.append(look)
-    return looks
 
 
 def rejections_in_words(
