@@ -309,6 +309,33 @@ def test_each_method_reads_its_own_score():
     assert (cells[2].draws_p, cells[2].draws_q) == (12 * 60, 12 * 600)
 
 
+def test_one_test_may_read_several_scores_in_one_batch(tmp_path):
+    """Before and after training, or with two networks: each part has a score of its own."""
+    sweep = Sweep(
+        benchmark=Boundary(),
+        methods=(CoLT(embedding="identity"), SBC()),
+        gammas=(0.7,),
+        betas=(0.0, 1.0),
+        design=trials.TrialDesign(trials=10, n=60, k=10, seed=22),
+    )
+    wanted = (sweep, dataclasses.replace(sweep, seed=1))
+    together, alone = Store(tmp_path / "together"), Store(tmp_path / "alone")
+    left = progress.missing_of_all(wanted, together)
+    batches = [task for task in left if isinstance(task, Batch)]
+    assert [len(batch.parts) for batch in batches] == [5]  # SBC's part is one for all
+    for task in left:
+        task.run(together, lambda *_: None)
+    assert not any(progress.missing(each, together) for each in wanted)
+    for each in wanted:
+        for task in progress.missing(each, alone):
+            task.run(alone, lambda *_: None)
+    for part in batches[0].parts:
+        np.testing.assert_array_equal(part.load(together).pvalues, part.load(alone).pvalues)
+    found = [part.load(together) for part in batches[0].parts]
+    different = {tally.statistics.tobytes() for tally in found}
+    assert len(different) == 4  # before training, the identity is one for every seed
+
+
 @pytest.mark.parametrize("read", [None, {}, {"CoLT identity": LinearBoundary()}])
 def test_without_its_localizer_it_says_so(read):
     design = trials.TrialDesign(trials=2, n=20, k=5)

@@ -15,6 +15,7 @@ import shutil
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -97,14 +98,15 @@ class Part:
         if wanted:
             state = run_on_engine(wanted, store, watch, self.title, engine)
             failures += state.failures.values()
-        for sweep in self.sweeps:
-            if all(store.has("results", curve.key) for curve in progress.curve_records(sweep)):
+        for benchmark, sweeps in groupby(self.sweeps, lambda sweep: sweep.benchmark):
+            left = [sweep for sweep in sweeps if not _is_kept(sweep, store)]
+            if not left:
                 continue
-            state = run_on_engine(
-                progress.missing(sweep, store), store, watch, sweep.label, engine
-            )
+            missing = progress.missing_of_all(left, store)
+            state = run_on_engine(missing, store, watch, benchmark.label, engine)
             failures += state.failures.values()
-            progress.keep_curves(sweep, store)
+            for sweep in left:
+                progress.keep_curves(sweep, store)
         return failures
 
     def ship(self, store: Store, folder: Path = FOLDER) -> int:
@@ -226,6 +228,11 @@ def _ball_theory() -> Iterator[BallTheoryStudy]:
         benchmark = maps.benchmark
         if isinstance(benchmark, Gaussian) and benchmark.dims == (2, 2) and not benchmark.curved:
             yield BallTheoryStudy(maps=maps)
+
+
+def _is_kept(sweep: Sweep, store: Store) -> bool:
+    """Whether every curve of a sweep is stored."""
+    return all(store.has("results", curve.key) for curve in progress.curve_records(sweep))
 
 
 def _copy(file: Path, target: Path) -> None:

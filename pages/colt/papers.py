@@ -20,7 +20,7 @@ from validation_core.sweep import colt_paper, costs
 from validation_core.sweep.colt_paper import Model
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import PERTURBATIONS
-from validation_core.sweep.progress import missing
+from validation_core.sweep.progress import missing, missing_of_all
 from validation_core.text import list_text, readable_name, rough_duration_text
 from validation_core.types import Benchmark, Preset
 
@@ -170,7 +170,7 @@ def _table(table: CountedTable) -> None:
 def _ask(what: str, sweeps: Sequence[Sweep], name: str) -> None:
     """A button that runs missing trials, and their progress."""
     store = services().store
-    left = [task for sweep in sweeps for task in missing(sweep, store)]
+    left = missing_of_all(sweeps, store)
     if not left:
         return
     state = jobs.latest(left)

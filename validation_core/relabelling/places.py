@@ -210,26 +210,28 @@ class XFunctions:
     ) -> NDArray[np.float32]:
         """The largest contrast (C, F, B) of all stretches, those of one length at a time.
 
-        A length's contrasts are a difference of two slices: no gather, and small enough to stay
-        in a core's cache.
+        A length's contrasts are a difference of two slices: no gather. The largest and the least
+        are kept for each block that a stretch begins at, and compared once at the end.
         """
         c, g = self.coordinates, self.blocks
         _, f, b = sums.shape
         inside = np.zeros((c, g + 1, f, b), np.float32)
         np.cumsum(sums.reshape(c, g, f, b), axis=1, out=inside[:, 1:])
         inside -= weight.share[..., None] * whole
-        best = np.full((c, f, b), -np.inf, np.float32)
-        work = np.empty((g, f, b), np.float32)
-        for at in range(c):
-            begin = 0
-            for length in np.unique(self.last - self.first):
-                count = g + 1 - length
-                off = work[:count]
-                np.subtract(inside[at, length:], inside[at, :count], out=off)
-                off *= weight.scale[at, begin : begin + count, :, None]
-                _unsigned(off, one_sided)
-                np.maximum(best[at], off.max(axis=0), out=best[at])
-                begin += count
+        lengths = np.unique(self.last - self.first)
+        work = np.empty((c, g + 1 - lengths[0], f, b), np.float32)
+        most, least = np.full_like(work, -np.inf), np.full_like(work, np.inf)
+        begin = 0
+        for length in lengths:
+            count = g + 1 - length
+            off, high, low = work[:, :count], most[:, :count], least[:, :count]
+            np.subtract(inside[:, length:], inside[:, :count], out=off)
+            off *= weight.scale[:, begin : begin + count, :, None]
+            np.maximum(high, off, out=high)
+            np.minimum(low, off, out=low)
+            begin += count
+        best = most.max(axis=1)
+        np.maximum(best, -least.min(axis=1), out=best, where=~one_sided[:, None])
         return best
 
     def weights(self, variance: Array) -> ContrastWeights:

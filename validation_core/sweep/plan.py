@@ -61,6 +61,11 @@ class MethodTrials(Study[Tally], spec="trials_of"):
         behind = trained_scores.networks_behind(self.source)
         return behind if self.network is None else (*behind, self.network)
 
+    @property
+    def draws(self) -> tuple[object, ...]:
+        """What its draws depend on: parts in which this is equal can be one batch."""
+        return self.source, self.design, self.first, self.count, _sharing(self.method)
+
     def compute(self, store: Store, report: Report) -> Tally:
         """Run the trials; train the network unless the store has it."""
         return _compute(store, [self], report)[0]
@@ -187,14 +192,15 @@ def _compute(
     """
     first = parts[0]
     trained_scores.ready(store, first.source.benchmark)
-    readers = {part.network: part for part in parts if part.network}
-    networks = {training: trained_scores.trained(store, training) for training in readers}
-    scores = {training: part.score(networks[training]) for training, part in readers.items()}
-    of_score = {id(scores[training]): part for training, part in readers.items()}
+    read = {part.network for part in parts if part.network}
+    networks = {training: trained_scores.trained(store, training) for training in read}
+    readers = {(part.network, part.beta): part for part in parts if part.network}
+    scores = {at: part.score(networks[at[0]]) for at, part in readers.items()}
+    of_score = {id(scores[at]): part for at, part in readers.items()}
     tallies = trials.run_trials(
         first.source.benchmark,
         first.source.gamma,
-        {part.method.label: scores[part.network] for part in parts if part.network},
+        [scores[part.network, part.beta] if part.network else None for part in parts],
         [part.method for part in parts],
         design or first.design,
         range(first.first, first.first + first.count),
@@ -248,6 +254,11 @@ class SweepCurve(Study[_Tallies], spec="curve"):
             Tally(p, t, int(cost[0]), int(cost[1]), float(cost[2]), float(cost[3]))
             for p, t, cost in zip(*stored, strict=True)
         ]
+
+
+def _sharing(method: Method) -> tuple[str, str]:
+    """Methods in which this is equal share their draws: a layout's, or a method's own."""
+    return method.layout, "" if method.pooled and not method.learns_anew else method.label
 
 
 _FIRST, _STEP = (10, 20, 50), 50  # a first picture from ten trials; then parts of a size
@@ -396,9 +407,8 @@ class Sweep(Specification, spec="sweep"):
         """Methods grouped by shared draws; those without learning first."""
         groups: dict[tuple[object, ...], list[Method]] = {}
         for method in sorted(self.methods, key=self._dearness):
-            alone = "" if method.pooled and not method.learns_anew else method.label
             design = trials.effective_design(self.design, method)
-            groups.setdefault((design, method.degrades, method.layout, alone), []).append(method)
+            groups.setdefault((design, method.degrades, _sharing(method)), []).append(method)
         return list(groups.values())
 
     def _dearness(self, method: Method) -> int:

@@ -102,6 +102,24 @@ def missing(
     return tuple(dict.fromkeys(task for tasks in several for task in tasks))
 
 
+def missing_of_all(sweeps: Sequence[Sweep], store: Store) -> tuple[TrainTask | Batch, ...]:
+    """Tasks of several sweeps that must still run; parts that draw alike are one batch.
+
+    A batch runs where the last of its parts would: the networks that they read are trained by
+    then.
+    """
+    left: dict[object, TrainTask | Batch] = {}
+    for task in (task for sweep in sweeps for task in missing(sweep, store)):
+        if isinstance(task, Batch):
+            draws = task.parts[0].draws
+            alike = left.pop(draws, None)  # it moves to the end
+            parts = (*alike.parts, *task.parts) if isinstance(alike, Batch) else task.parts
+            left[draws] = Batch(parts=tuple(dict.fromkeys(parts)))
+        else:
+            left.setdefault(task, task)
+    return tuple(left.values())
+
+
 def _missing(sweep: Sweep, store: Store, beside: Sequence[Sweep]) -> tuple[TrainTask | Batch, ...]:
     """Tasks of a sweep with one network that must still run."""
     kept = {

@@ -159,7 +159,7 @@ def effective_design(design: TrialDesign, method: Method) -> TrialDesign:
 def run_trials(
     benchmark: Benchmark,
     gamma: float,
-    score: Score | Mapping[str, Score] | None,
+    score: Score | Mapping[str, Score] | Sequence[Score | None] | None,
     methods: Sequence[Method],
     design: TrialDesign,
     trials: range | None = None,
@@ -172,9 +172,9 @@ def run_trials(
     Args:
         benchmark: where draws come from.
         gamma: perturbation strength.
-        score: the methods' score, or the score of each, by its label; None where no method reads
-            a learned one, or they learn in each trial.
-        methods: the tests.
+        score: the methods' score, or the score of each, by its label or in their order; None where
+            no method reads a learned one, or they learn in each trial.
+        methods: the tests; one may stand there several times, each with a score of its own.
         design: size of a trial, protocol, seed.
         trials: numbers of the trials; by default all of the design.
         pool: gives a score's stored calibration law; without it the law is drawn anew.
@@ -185,8 +185,11 @@ def run_trials(
         MethodFailed: when one of several methods fails; a single one raises its own exception.
     """
     trials = range(design.trials) if trials is None else trials
-    reads = [_read(method, benchmark, gamma, score) for method in methods]
-    running = [_Running(method, own) for method, own in zip(methods, reads, strict=True)]
+    given = score if isinstance(score, Sequence) else [score] * len(methods)
+    running = [
+        _Running(method, _read(method, benchmark, gamma, own))
+        for method, own in zip(methods, given, strict=True)
+    ]
     place = _TrialPlace(benchmark, gamma, design, pool or _pool_of(benchmark, gamma, design))
     groups: dict[_Draw, list[_Running]] = {}
     for each in running:
