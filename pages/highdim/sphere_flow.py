@@ -5,14 +5,15 @@ import streamlit as st
 from pages.highdim.waiting import ready
 from pages.ui import live
 from pages.ui.forms import form
-from pages.ui.services import stored
+from pages.ui.services import services, stored
 from validation_core.benchmarks import SphereFlow
 from validation_core.explorers.highdim.sphere_flow import pictures
-from validation_core.explorers.highdim.sphere_flow.study import SphereStudy
+from validation_core.explorers.highdim.sphere_flow.study import SphereStudy, other_tests
+from validation_core.sweep.progress import collect
 
 
 def show() -> None:
-    """The sphere, the direction that q moves, and the power of three tests against its law."""
+    """The sphere, the direction that q moves, and the power of tests: of three against its law."""
     pictures = st.container()
     with st.container(horizontal=True, width="content"):
         benchmark = form(SphereFlow, "sphere")
@@ -23,8 +24,11 @@ def show() -> None:
 def _show(study: SphereStudy) -> None:
     if not ready(study):
         return
+    sweep = other_tests()
+    others = collect(sweep, services().store).cells if sweep.benchmark == study.benchmark else ()
     payload = live.once(
-        ("sphere flow", study.key), lambda: pictures.payload(study, stored(study.key, study))
+        ("sphere flow", study.key, len(others)),
+        lambda: pictures.payload(study, stored(study.key, study), others),
     )
     live.chart(payload, key="sphere-live", url=("gamma", "beta"), save_as="Sphere flow")
     st.caption(

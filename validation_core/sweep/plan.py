@@ -17,6 +17,7 @@ import numpy as np
 from validation_core.benchmarks.over_gamma import AtGamma, OverGamma
 from validation_core.keys import Specification
 from validation_core.methods.base import Method
+from validation_core.precision import narrow
 from validation_core.scores import Recipe, trained_scores
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.trained_scores import Simulated, Training, TrainTask
@@ -217,7 +218,7 @@ class _Tallies(NamedTuple):
     """Tallies of all places of a curve."""
 
     pvalues: Array  # (places, trials)
-    statistics: Array  # (places, trials)
+    statistics: Array  # (places, trials); p-values alone are compared with a level, to the bit
     costs: Array  # (places, 4): draws of p, of q, seconds, seconds of training
 
 
@@ -243,7 +244,8 @@ class SweepCurve(Study[_Tallies], spec="curve"):
         pvalues, values = (np.stack([tally[i] for tally in tallies]) for i in (0, 1))
         costs = np.array([tally[2:] for tally in tallies])
         seconds = sum(tally.seconds for tally in tallies)
-        self.keep(store, _Tallies(pvalues, values, costs), seconds=seconds, device=device)
+        record = _Tallies(pvalues, narrow(values), costs)
+        self.keep(store, record, seconds=seconds, device=device)
 
     def tallies(self, store: Store) -> list[Tally] | None:
         """The stored tallies, one for each place, or None."""
@@ -251,7 +253,7 @@ class SweepCurve(Study[_Tallies], spec="curve"):
         if stored is None:
             return None
         return [
-            Tally(p, t, int(cost[0]), int(cost[1]), float(cost[2]), float(cost[3]))
+            Tally(p, t.astype(float), int(cost[0]), int(cost[1]), float(cost[2]), float(cost[3]))
             for p, t, cost in zip(*stored, strict=True)
         ]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import norm
@@ -21,7 +23,7 @@ from validation_core.drawing.marks import (
     sentence,
     written,
 )
-from validation_core.drawing.power_curves import Rates, rate_bars
+from validation_core.drawing.power_curves import Rates, rate_bars, rate_curve
 from validation_core.drawing.style import NULL, P, Q, padded
 from validation_core.explorers.highdim.rejections import power_panel, rejections_in_words
 from validation_core.explorers.highdim.sphere_flow.study import (
@@ -30,16 +32,26 @@ from validation_core.explorers.highdim.sphere_flow.study import (
     SphereStudy,
     SphereView,
     exact_auc,
+    other_tests,
     standardised_distance,
 )
-from validation_core.types import Array
+from validation_core.panels import power
+from validation_core.types import Array, MethodStyle, PowerCell
 
 _PLACES = (EDGES[1:] + EDGES[:-1]) / 2
 _FINE = np.linspace(-4, 4, 121)
 
 
-def payload(study: SphereStudy, sphere: SphereView) -> live.Payload:
-    """Every view at each gamma and beta."""
+def payload(
+    study: SphereStudy, sphere: SphereView, others: Sequence[PowerCell] = ()
+) -> live.Payload:
+    """Every view at each gamma and beta.
+
+    Args:
+        study: the study.
+        sphere: its result.
+        others: counts of `other_tests`, as far as they have run.
+    """
     gammas, betas = sphere.gammas, sphere.betas
     return live.payload(
         sliders=[
@@ -68,6 +80,7 @@ def payload(study: SphereStudy, sphere: SphereView) -> live.Payload:
             _scores(sphere),
             _power(study, sphere, "gamma"),
             _power(study, sphere, "beta"),
+            *([_others(sphere, others)] if others else ()),
         ],
         headline=_headline(study, sphere),
         columns=3,
@@ -175,16 +188,41 @@ def _power(study: SphereStudy, sphere: SphereView, along: str) -> Panel:
     hits, law = sphere.rejections, sphere.expected
     if along == "beta":  # the axis of the other slider comes first
         hits, law = hits.swapaxes(1, 2), law.swapaxes(1, 2)
-    ticks = grid[::2]
     return power_panel(
         METHODS,
         lambda i, look: rate_bars(
             grid, Rates.of(hits[i], sphere.trials), look, other, line=law[i]
         ),
         over(grid, along),
-        x=Axis(padded(grid, 0.03), along, ticks=ticks, names=[f"{v:g}" for v in ticks]),
+        x=_strengths(grid, along),
         title=f"Power over {along}",
         height=300,
         caption=f"Points: {sphere.trials} trials of n = {study.n} draws of each side, 95% Wilson "
         "intervals. Lines: the law of the scores.",
     )
+
+
+def _others(sphere: SphereView, cells: Sequence[PowerCell]) -> Panel:
+    """Fig. 5: power of the tests that read no given score, the same at every beta."""
+    found = {curve.label: curve for curve in power.curves(cells, "gamma")}
+    methods = [method for method in other_tests().methods if method.label in found]
+
+    def curve(i: int, look: MethodStyle) -> list[Mark]:
+        one = found[methods[i].label]
+        return rate_curve(one.x, one.rates, look, opacity=power.FAINT)
+
+    return power_panel(
+        methods,
+        curve,
+        over(sphere.gammas, "gamma"),
+        x=_strengths(sphere.gammas, "gamma"),
+        title="Tests that read no given score",
+        height=300,
+        caption="Whatever beta: they read draws alone, some of them by a network that learns "
+        f"from those. {power.trials_text(cells)}",
+    )
+
+
+def _strengths(grid: Array, label: str) -> Axis:
+    ticks = grid[::2]
+    return Axis(padded(grid, 0.03), label, ticks=ticks, names=[f"{v:g}" for v in ticks])

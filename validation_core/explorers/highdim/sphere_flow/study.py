@@ -20,20 +20,22 @@ from validation_core import sampling, statistics
 from validation_core.benchmarks import boundary
 from validation_core.benchmarks.sphere_flow import SphereFlow
 from validation_core.explorers.highdim.rejections import LEVEL, count_rejections
-from validation_core.methods import C2ST, Multiple, Uniform
+from validation_core.methods import C2ST, DC, SBC, TARP, AutoML, Multiple, Uniform
 from validation_core.methods.base import Method
 from validation_core.rng import common, stream
 from validation_core.scores import trained_scores
 from validation_core.scores.trained_scores import Training
 from validation_core.study import Report, Study
-from validation_core.sweep.trials import POOL
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.presets import NETWORKS, SMALL_MMD
+from validation_core.sweep.trials import POOL, TrialDesign
 from validation_core.types import Array, BlockScores
 
 if TYPE_CHECKING:
     from validation_core.store import Store
 
 METHODS: tuple[Method, ...] = (C2ST(), Multiple(), Uniform(m=50))
-"""Methods compared in Fig. 5."""
+"""Tests of Fig. 5 that read the noisy score."""
 BETAS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0)
 """Standard deviations of the score's noise."""
 EDGES: Array = np.linspace(-4, 4, 41)
@@ -115,6 +117,18 @@ class SphereStudy(Study[SphereView], spec="sphere"):
             self.trials,
             expected_rejections(self).astype(np.float32),
         )
+
+
+def other_tests() -> Sweep:
+    """Power of Fig. 5's tests that read no given score: of tables, of samples, or learnt here."""
+    benchmark = SphereFlow()
+    return Sweep(
+        benchmark=benchmark,
+        methods=(SBC(), TARP(), DC(net="paper"), DC(), AutoML(), SMALL_MMD),
+        gammas=benchmark.gammas,
+        design=TrialDesign(trials=100, n=1000, k=100),
+        networks=NETWORKS,
+    )
 
 
 def standardised_distance(gammas: Array, betas: Array) -> Array:
