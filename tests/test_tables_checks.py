@@ -423,3 +423,14 @@ def test_simulations_on_a_grid_may_repeat():
     x = rng.poisson(theta).astype(float)
     q = rng.integers(1, 6, (N, K, 1)).astype(float)
     assert Upload.of({"theta": theta, "x": x, "theta_q": q}).n == N
+
+
+def test_exchanged_x_and_draws_are_told():
+    """Told where the two can be read, refused where they cannot."""
+    right = exact(n=60, d=3)
+    turned = {**right, "x": right["theta_q"], "theta_q": right["x"]}
+    assert any("the order is theta, x, theta_q" in text for text in warnings_of(turned))
+    with pytest.raises(ValueError, match=r"exchanged: the order is theta, x, theta_q"):
+        Upload.of({**turned, "theta_q": right["x"][:, :2]})
+    for x in (right["x"], right["theta_q"]):  # an image of any shape beside many draws
+        assert not any("exchange" in text for text in warnings_of(right, x=x))

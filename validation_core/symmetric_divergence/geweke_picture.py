@@ -21,7 +21,7 @@ from validation_core.drawing.marks import (
 from validation_core.drawing.null_histogram import null_histogram
 from validation_core.drawing.style import NULL, OBSERVED, method_style
 from validation_core.symmetric_divergence.geweke import JointTest
-from validation_core.text import equals
+from validation_core.text import said_equals
 
 _COLOR = method_style("skl").color
 _LEVEL = 0.05
@@ -36,7 +36,7 @@ def joint_payload(test: JointTest, correct: bool = False) -> live.Payload:
     """
     turns = len(test.pvalue)
     labels = [str(turn + 1) for turn in range(turns)]
-    texts = [f"p-value {equals(float(p))}, {_says(float(p), correct)}" for p in test.pvalue]
+    texts = [f"p-value {said_equals(float(p))}, {_says(float(p), correct)}" for p in test.pvalue]
     farthest = [test.names[int(np.abs(row).argmax())] for row in test.drift]
     return live.payload(
         sliders=[

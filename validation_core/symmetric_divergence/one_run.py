@@ -42,7 +42,7 @@ from validation_core.symmetric_divergence.terms import (
     histogram_on_scale,
     term_scale,
 )
-from validation_core.text import equals, signed_text
+from validation_core.text import said_equals, signed_text
 from validation_core.types import Array
 
 _SKL = method_style("skl").color
@@ -84,7 +84,7 @@ def _mean(terms: TermSpread, i: int) -> str:
 def _evidence(terms: TermSpread, i: int) -> str:
     p = float(terms.pvalue[i])
     says = "evidence that q is not p" if p <= _LEVEL else "no evidence against q"
-    return f"flipping signs gives p-value {equals(p)}, {says}."
+    return f"flipping signs gives p-value {said_equals(p)}, {says}."
 
 
 def _histogram(terms: TermSpread) -> Panel:
@@ -181,7 +181,7 @@ def _null(terms: TermSpread) -> Panel:
     heights = np.stack([np.histogram(row, edges)[0] for row in terms.null])
     captions = [
         f"{round(terms.pvalue[i] * (FLIPS + 1)) - 1:,} of B = {FLIPS:,} random signs give a "
-        f"mean as large: p-value {equals(float(terms.pvalue[i]))}. Paired AUC "
+        f"mean as large: p-value {said_equals(float(terms.pvalue[i]))}. Paired AUC "
         f"{terms.auc[i]:.3f}: how often the true value weighs more than q's draw, one half if "
         f"q were correct.{_ruled(terms, i)}"
         for i in range(len(MS))

@@ -224,7 +224,7 @@ def read_draw_table(arrays: Arrays, options: ReadingOptions, declared: Declared)
             *checks.many_dropped_warnings(finite),
             *matched_rows.warnings,
             *unique.warnings,
-            *saved.density_warnings,
+            *saved.warnings,
             *_beside_warnings(rows, saved.quantity_warnings),
             *saved.own.warnings,
             *saved.given.warnings,
@@ -249,7 +249,7 @@ class _Saved(NamedTuple):
     own: Observed
     notes: tuple[str, ...]
     cut_notes: tuple[str, ...]
-    density_warnings: tuple[str, ...]
+    warnings: tuple[str, ...]
     quantity_warnings: tuple[str, ...]
 
 
@@ -262,6 +262,7 @@ def _saved(arrays: Arrays, options: ReadingOptions) -> _Saved:
     made = {"x_o": columns.observed, "x_names": columns.names}
     arrays = {**arrays, **{name: array for name, array in made.items() if array is not None}}
     n, d = theta.shape
+    exchanged = _exchanged(arrays, (n, d))
     q, saved_order = draws_array(real_numbers("theta_q", arrays["theta_q"]), n, d, order)
     cut = draw_counts.cut_to_shortest(q)
     sizes, k = (n, q.shape[1]), cut.q.shape[1]
@@ -286,8 +287,29 @@ def _saved(arrays: Arrays, options: ReadingOptions) -> _Saved:
             *columns.notes,
         ),
         cut.notes,
-        density_warnings,
+        (*exchanged, *density_warnings),
         quantity_warnings,
+    )
+
+
+def _exchanged(arrays: Arrays, size: tuple[int, int]) -> tuple[str, ...]:
+    """A warning where x has the shape of draws and theta_q one row for each x: theta has `size`.
+
+    Raises:
+        ValueError: where theta_q can be nothing else than x.
+    """
+    n, d = size
+    x, q = np.shape(arrays.get("x")), np.shape(arrays["theta_q"])
+    if not (len(x) == 3 and x[0] == n and x[1] > 1 and x[2] == d and len(q) == 2 and q[0] == n):
+        return ()
+    if q[1] != d:
+        raise ValueError(
+            f"theta_q must have shape (N, K, D) = ({n}, K, {d}); got {q}, and x has that shape: "
+            f"{x}. They seem to be exchanged: the order is theta, x, theta_q."
+        )
+    return (
+        f"theta_q has one draw at each x, and x has the shape of many, {x}. If they are "
+        "exchanged, exchange them: the order is theta, x, theta_q.",
     )
 
 

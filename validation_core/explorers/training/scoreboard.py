@@ -63,7 +63,7 @@ _TESTED: Mapping[TaskName, tuple[int, ...]] = {
     "two_moons": SIZES,
     "gaussian_mixture": SIZES,
     "sir": SIZES,
-    "gaussian_linear": (100, 300),
+    "gaussian_linear": (100, 300, 1000),
 }
 """Sizes that ship of the scoreboards of each task, of spline and autoregressive flows."""
 _NETWORKS: Mapping[tuple[TaskName, EstimatorName], tuple[float, ...]] = {
