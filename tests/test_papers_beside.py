@@ -128,6 +128,9 @@ def test_what_is_said_of_the_tree_holds(shipped):
     assert min(many) > 0.99
 
 
+LEARNED = ("fourier", "identity")
+
+
 def test_what_is_said_of_the_spiral_holds(shipped):
     for cell in cells_of(shipped, Spiral()):
         if cell.gamma == 0 or cell.method == "c2st":
@@ -168,13 +171,30 @@ def test_colts_figures_ship(shipped):
     heads.append(json.loads(paper_figures.distances(series, "steps").head))
     panels = [
         PowerPanel(benchmark.label, cells_of(shipped, benchmark), benchmark.gammas)
-        for benchmark in colt_paper.error_panels("heavy_tail")[:2]
+        for name in presets.PERTURBATIONS
+        for benchmark in colt_paper.error_panels(name)
     ]
     for panel in panels:
         assert len(panel.cells) == 6 * len(panel.gammas)
         assert all(c.rejections < 24 for c in panel.cells if c.gamma == 0)
     heads.append(json.loads(paper_figures.power(panels, "gamma").head))
-    assert [len(head["panels"]) for head in heads] == [9, 1, 2]
+    assert [len(head["panels"]) for head in heads] == [9, 1, 24]
+
+
+def test_what_is_said_of_bent_posteriors_holds(shipped):
+    """Figure 3 (b): Fourier finds what the identity finds; at (100, 100) no test finds any."""
+    for name in colt_paper.FIGURE_3:
+        for benchmark in colt_paper.error_panels(name, curved=True):
+            rates = {}
+            for cell in cells_of(shipped, benchmark):
+                rates.setdefault((cell.label, cell.beta), []).append(cell.rate)
+            assert len(rates) == 6
+            fourier, identity = (np.array(rates[f"CoLT {which}", 0]) for which in LEARNED)
+            assert np.abs(fourier - identity).max() < 0.1
+            if benchmark.dims == (100, 100):
+                assert max(map(max, rates.values())) < 0.12
+            else:
+                assert max(identity) > 0.2
 
 
 def cells_of(store, benchmark):
