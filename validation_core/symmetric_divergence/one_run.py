@@ -470,7 +470,7 @@ def _order(numbers: DatasetTerms) -> Panel:
         title="All d, from the smallest",
         height=380,
         click="k",
-        x=Axis((-1 - side, len(d) + side), "data sets in order of d: press one", ticks=()),
+        x=Axis((-1 - side, len(d) + side), "data sets in order of d", ticks=()),
         y=Axis(
             (low - room, high + room),
             "d in nats (symmetric-log)",

@@ -324,7 +324,11 @@ const build = (chart, root) => {
     const card = chart.lesson && pictureCard(chart, i)
     panel.small = Boolean(card) && panel.height < 100 // a picture to pick among many
     panel.node = html(card || panels, "figure", panel.square ? "square" : "")
-    if (panel.title) follow(html(panel.node, "h4"), panel.title)
+    if (panel.title) {
+      const title = html(panel.node, "h4")
+      follow(html(title, "span"), panel.title)
+      if (panel.click && !chart.lesson) html(title, "small", "", "press to choose")
+    }
     legend(chart, panel, follow)
     const plot = html(panel.node, "div", "plot")
     panel.under = html(plot, "div", "under")

@@ -58,7 +58,6 @@ def power_over_gamma_and_beta(look: ConformalView, counted: MeasuredPower | None
     places = np.arange(len(gammas), dtype=float)
     rates = interpolate_rates(counted, gammas, look.alpha) if counted else None
     legend = _legend(counted)
-    words = "Press to move gamma."
     panels = []
     if len(gammas) > 1:
         panels.append(
@@ -71,7 +70,7 @@ def power_over_gamma_and_beta(look: ConformalView, counted: MeasuredPower | None
                 x=gamma_axis(look.study.learned),
                 click="gamma",
                 at=np.stack([places, np.full(len(gammas), 0.5)], axis=1),
-                **_power_frame(counted, words, legend),
+                **_power_frame(counted, legend),
             )
         )
     panels.append(
@@ -83,7 +82,7 @@ def power_over_gamma_and_beta(look: ConformalView, counted: MeasuredPower | None
             title="Power over beta",
             x=Axis((-0.02, 1.02), "beta: 0 trained network, 1 random network"),
             click="beta",
-            **_power_frame(counted, "Press to move beta.", legend),
+            **_power_frame(counted, legend),
         )
     )
     return panels
@@ -113,18 +112,18 @@ def power_over_m(look: ConformalView, counted: MeasuredPower | None) -> list[Pan
                 ticks=x,
                 names=[f"{m}" for m in PAPER_M],
             ),
-            **_power_frame(counted, "", _legend(counted)),
+            **_power_frame(counted, _legend(counted)),
         )
     ]
 
 
-def _power_frame(counted: MeasuredPower | None, words: str, legend: list[Key]) -> dict[str, Any]:
+def _power_frame(counted: MeasuredPower | None, legend: list[Key]) -> dict[str, Any]:
     """Settings common to all power panels."""
     caption = "The trials come when the classifier has learnt."
     if counted and counted.old:
         caption = f"Grey: as it was before, {counted.said}. The new trials are on their way."
     elif counted:
-        caption = f"{counted.said}, straight lines between; shaded: 95% intervals. {words}"
+        caption = f"{counted.said}, straight lines between; shaded: 95% intervals."
     return {"y": rejection_axis(), "height": PANEL_HEIGHT, "legend": legend, "caption": caption}
 
 

@@ -192,7 +192,7 @@ def _mean_rank_panel(learned: Learned, theory: ConformalTheory) -> Panel:
         at=np.stack([x, np.full(len(x), 0.3)], axis=1) if several else None,
         caption=(
             "Lemma 3.3: the oracle's lies below the dashed bound. Rings: 1/2 − E|r − r′|/4. "
-            "Lemma 3.2: no score's lies below the oracle's." + " Press to move gamma." * several
+            "Lemma 3.2: no score's lies below the oracle's."
         ),
     )
 

@@ -60,7 +60,7 @@ def power_over_gamma(
             names=[f"{seen.gammas[i]:,g}" for i in ticks],
         ),
         y=rejection_axis(),
-        caption=f"{_trials(rates)} Press to move {name}.",
+        caption=_trials(rates),
         height=PANEL_HEIGHT,
         click="gamma",
         at=np.stack([places, np.full(count, 0.5)], axis=1),

@@ -385,7 +385,7 @@ def _map(film: Film) -> Panel:
             Points(*places.T, color="", size=8, symbol="ring"),
             Points(*(over(places[:, i : i + 1], "x") for i in (0, 1)), color="", size=11),
         ],
-        title="Where in x; press a place",
+        title="Where in x",
         height=_TOP,
         x=Axis((float(edges[0][0]), float(edges[0][-1])), "x1"),
         y=Axis((float(edges[1][0]), float(edges[1][-1])), "x2"),
@@ -424,7 +424,7 @@ def _thumbnails(film: Film) -> Panel:
     middles = np.stack([column + 0.5, side - 0.5 - row], axis=1)
     return Panel(
         [*curves, chosen],
-        title="Nine x; press one",
+        title="Nine x",
         height=_TOP,
         x=Axis((0, side), hidden=True),
         y=Axis((0, side), hidden=True),

@@ -96,15 +96,7 @@ def _observations(x: Array, names: Sequence[str]) -> list[Panel]:
     ]
     axes = [Axis(_ends(at[:, i]), labels[i]) for i in (0, 1)]
     return [
-        Panel(
-            marks,
-            title="Observations: press one",
-            square=True,
-            click="x",
-            at=at,
-            x=axes[0],
-            y=axes[1],
-        )
+        Panel(marks, title="Observations", square=True, click="x", at=at, x=axes[0], y=axes[1])
     ]
 
 

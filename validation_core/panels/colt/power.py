@@ -256,8 +256,7 @@ def _along_gamma(maps: Sequence[Maps], gammas: Sequence[float], scale: GammaScal
     places = np.stack([scale.places(curve.gamma), curve.distance], axis=1)
     return replace(
         panel,
-        title=f"Distance from uniform along {'gamma' if scale == STRENGTH else scale.axis}: press "
-        "to move",
+        title=f"Distance from uniform along {'gamma' if scale == STRENGTH else scale.axis}",
         caption=f"Each on {curve.n} fresh simulations, with 95% intervals, by one localizer for "
         "all. If q were correct, points would lie in the grey band in 19 of 20 samples.",
         click="gamma",

@@ -118,7 +118,7 @@ def _along(
                 size=8,
             ),
         ]
-        title, label, places = "Over x: press to move", "x", None
+        title, label, places = "Over x", "x", None
     else:
         marks += [
             Points(at, rate, color=style.NULL, size=4),
@@ -132,7 +132,7 @@ def _along(
         ]
         label, places = f"x{subscript(which + 1)}", np.stack([at, rate], axis=1)
         most = ", on which it depends most" * (height > 230 and p <= _EVIDENCE and not correct)
-        title = f"Over {label}{most}: click to choose one"
+        title = f"Over {label}{most}"
     span = 0.03 * (curve.at[-1] - curve.at[0])
     low, high = min(curve.at[0], at.min()) - span, max(curve.at[-1], at.max()) + span
     adjusted = f", adjusted for {maps.x_at.shape[1]} coordinates" if which is not None else ""
@@ -168,7 +168,7 @@ def _over_plane(maps: Maps, rate: LocalRate, correct: bool) -> Panel:
             Points(at[:, 0], at[:, 1], color="currentColor", size=4, opacity=0.55),
             Points(over(at[:, :1], "x"), over(at[:, 1:], "x"), color=COLT, size=13, symbol="ring"),
         ],
-        title="Over x: click to choose one",
+        title="Over x",
         square=True,
         click="x",
         at=at,
