@@ -136,3 +136,4 @@ def test_names_that_repeat_are_told_apart_and_said():
     said = [text for text in upload.warnings if "more than once" in text]
     assert len(said) == 1
     assert "'mass'" in said[0]
+    assert [text for text in upload.notes if "x_names has 'u' more than once" in text]

@@ -299,7 +299,8 @@ def _exchanged(arrays: Arrays, size: tuple[int, int]) -> tuple[str, ...]:
         ValueError: where theta_q can be nothing else than x.
     """
     n, d = size
-    x, q = np.shape(arrays.get("x")), np.shape(arrays["theta_q"])
+    x = arrays["x"].shape if "x" in arrays else ()
+    q = arrays["theta_q"].shape
     if not (len(x) == 3 and x[0] == n and x[1] > 1 and x[2] == d and len(q) == 2 and q[0] == n):
         return ()
     if q[1] != d:

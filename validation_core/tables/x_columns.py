@@ -89,8 +89,8 @@ def read_x(
     saved = None if raw.dtype.kind == "c" else real_numbers(name, raw)
     padded = None if saved is None or missing == "drop" else _padding(saved, n)
     rows = data_rows(cast("Array", raw), n)
-    names = _names(arrays, rows.shape[1], raw.shape)
-    data = _Data(rows, _row(arrays.get("x_o"), rows.shape[1]), names, notes)
+    names, told = _names(arrays, rows.shape[1], raw.shape)
+    data = _Data(rows, _row(arrays.get("x_o"), rows.shape[1]), names, (*notes, *told))
     if raw.dtype.kind == "c":
         data = _split_complex(data)
     if padded is not None:
@@ -112,24 +112,26 @@ def _row(observed: NDArray[np.generic] | None, m: int) -> NDArray[np.generic] | 
 
 def _names(
     arrays: Mapping[str, NDArray[np.generic]], m: int, shape: tuple[int, ...]
-) -> tuple[str, ...] | None:
-    """Labels of the M columns: the file's own, or places in the shape that it names.
+) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    """Labels of the M columns: the file's own, or places in the shape that it names; and a note
+    where the file's are not all of them different.
 
     Raises:
         ValueError: for an x_shape of another size than x.
     """
     given = arrays.get("x_names")
     if given is not None and given.dtype.kind in "US" and given.size == m:
-        return roles.column_labels(given, "x", m)[0]
+        labels, repeated = roles.column_labels(given, "x", m)
+        return labels, () if repeated is None else (repeated,)
     if given is not None or "x_shape" not in arrays:
-        return None
+        return None, ()
     sides = tuple(int(side) for side in np.asarray(arrays["x_shape"]).reshape(-1))
     if not sides or min(sides) < 1 or int(np.prod(sides)) != m:
         raise ValueError(
             f"x_shape must multiply to the {m:,} numbers of a row of x {roles.shape_text(shape)}; "
             f"got {roles.shape_text(sides)}. Correct it or leave it out."
         )
-    return tuple(f"x[{','.join(map(str, place))}]" for place in np.ndindex(*sides))
+    return tuple(f"x[{','.join(map(str, place))}]" for place in np.ndindex(*sides)), ()
 
 
 def _numbered(data: _Data) -> tuple[str, ...]:
