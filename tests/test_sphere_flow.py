@@ -1,6 +1,7 @@
 """Sphere flow: the law of its scores, both flows, and power against that law."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -10,11 +11,13 @@ from validation_core import keys, sampling
 from validation_core.benchmarks import SphereFlow
 from validation_core.benchmarks import sphere_flow as benchmark
 from validation_core.explorers.highdim.rejections import LEVEL
+from validation_core.explorers.highdim.sphere_flow import pictures
 from validation_core.explorers.highdim.sphere_flow import study as sphere_flow
-from validation_core.explorers.highdim.sphere_flow.study import SphereStudy
+from validation_core.explorers.highdim.sphere_flow.study import SphereStudy, other_tests
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.store import Store
+from validation_core.sweep import progress
 
 SPHERE = SphereFlow()
 
@@ -165,3 +168,24 @@ def test_what_is_shipped_is_each_flow_with_each_angle():
     assert {dataclasses.astuple(study.benchmark) for study in shipped} == {
         (points, flow) for points in ("even", "paper") for flow in ("closed form", "trained")
     }
+
+
+def test_other_tests_stand_beside_those_of_the_score(tmp_path):
+    """Figure 5's tests that read no given score have a panel of their own once they have run."""
+    kept = Store(tmp_path)
+    study, wanted = SphereStudy(benchmark=SphereFlow()), other_tests()
+    sweep = dataclasses.replace(
+        wanted,
+        methods=wanted.methods[:2],
+        design=dataclasses.replace(wanted.design, trials=10, n=60, k=10),
+    )
+    for task in progress.missing_of_all((sweep,), kept):
+        task.run(kept, lambda *_: None)
+    cells = progress.collect(sweep, kept).cells
+    sphere = study.load(Store.usual())
+    counts = [len(json.loads(pictures.payload(study, sphere, found).head)["panels"])
+              for found in ((), cells)]  # fmt: skip
+    assert counts == [5, 6]
+    last = json.loads(pictures.payload(study, sphere, cells).head)["panels"][-1]
+    assert [key["label"] for key in last["legend"]] == ["SBC", "TARP"]
+    assert "10 trials a point" in last["caption"]
