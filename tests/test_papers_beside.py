@@ -128,9 +128,6 @@ def test_what_is_said_of_the_tree_holds(shipped):
     assert min(many) > 0.99
 
 
-LEARNED = ("fourier", "identity")
-
-
 def test_what_is_said_of_the_spiral_holds(shipped):
     for cell in cells_of(shipped, Spiral()):
         if cell.gamma == 0 or cell.method == "c2st":
@@ -189,7 +186,9 @@ def test_what_is_said_of_bent_posteriors_holds(shipped):
             for cell in cells_of(shipped, benchmark):
                 rates.setdefault((cell.label, cell.beta), []).append(cell.rate)
             assert len(rates) == 6
-            fourier, identity = (np.array(rates[f"CoLT {which}", 0]) for which in LEARNED)
+            fourier, identity = (
+                np.array(rates[f"CoLT {which}", 0]) for which in ("fourier", "identity")
+            )
             assert np.abs(fourier - identity).max() < 0.1
             if benchmark.dim_x >= 50:
                 assert max(map(max, rates.values())) < 0.12

@@ -9,19 +9,18 @@ from pages.papers.numbers import show_sheet
 from pages.ui import forms, jobs, live
 from pages.ui.once import same
 from pages.ui.services import services
-from pages.ui.trials import trials_read
+from pages.ui.trials import offer_missing, trials_read
 from validation_core import CoLT, Spiral, Tree
 from validation_core.benchmarks.perturbations import Perturbation
 from validation_core.engine import Task
 from validation_core.explorers.papers.beside import CountedTable, colt_tables
 from validation_core.panels.colt import paper_figures
 from validation_core.panels.colt.paper_figures import PowerPanel
-from validation_core.sweep import colt_paper, costs
+from validation_core.sweep import colt_paper
 from validation_core.sweep.colt_paper import Model
-from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import PERTURBATIONS
-from validation_core.sweep.progress import missing, missing_of_all
-from validation_core.text import list_text, readable_name, rough_duration_text
+from validation_core.sweep.progress import missing
+from validation_core.text import list_text, readable_name
 from validation_core.types import Benchmark, Preset
 
 _SHOWN = {
@@ -153,7 +152,7 @@ def _power(panels: Sequence[tuple[str, Benchmark]], label: str) -> None:
             f"{list_text([title for title, _ in left])}: not shipped, for the time it takes."
         )
     for title, sweeps in left:
-        _ask(title, sweeps, title)
+        offer_missing(title, sweeps, title)
 
 
 def _located(benchmarks: Sequence[Benchmark]) -> list[Located | None]:
@@ -171,21 +170,4 @@ def _table(table: CountedTable) -> None:
     """The printed numbers beside ours, and a button for those that have not run."""
     show_sheet(table.sheet(services().store, trials_read()))
     where = table.table.where
-    _ask(f"what {where} lacks, three networks in all", table.sweeps(), where)
-
-
-def _ask(what: str, sweeps: Sequence[Sweep], name: str) -> None:
-    """A button that runs missing trials, and their progress."""
-    store = services().store
-    left = missing_of_all(sweeps, store)
-    if not left:
-        return
-    state = jobs.latest(left)
-    if state is None:
-        st.button(
-            f"Run {what}: {rough_duration_text(costs.remaining(sweeps, store))}",
-            key=f"run-{name}",
-            icon=":material/play_arrow:",
-            on_click=jobs.starting(left, name),
-        )
-    jobs.panel(state, follow=True)
+    offer_missing(f"what {where} lacks, three networks in all", table.sweeps(), where)

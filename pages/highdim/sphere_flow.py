@@ -3,18 +3,15 @@
 import streamlit as st
 
 from pages.highdim.waiting import ready
-from pages.ui import jobs, live
+from pages.ui import live
 from pages.ui.forms import form
+from pages.ui.once import same
 from pages.ui.services import services, stored
+from pages.ui.trials import offer_missing, trials_read
 from validation_core.benchmarks import SphereFlow
 from validation_core.explorers.highdim.sphere_flow import pictures
 from validation_core.explorers.highdim.sphere_flow.study import SphereStudy, other_tests
-from validation_core.sweep import costs
-from validation_core.sweep.plan import Sweep
-from validation_core.sweep.progress import collect, missing_of_all
-from validation_core.text import rough_duration_text
-
-_OTHERS = "Run Figure 5's other tests"
+from validation_core.sweep.progress import collect
 
 
 def show() -> None:
@@ -29,8 +26,9 @@ def show() -> None:
 def _show(study: SphereStudy) -> None:
     if not ready(study):
         return
-    sweep = other_tests()
-    others = collect(sweep, services().store).cells if sweep.benchmark == study.benchmark else ()
+    sweep = same(other_tests())
+    theirs = sweep.benchmark == study.benchmark
+    others = collect(sweep, services().store, trials_read()).cells if theirs else ()
     payload = live.once(
         ("sphere flow", study.key, *((c.label, c.gamma, c.trials, c.rejections) for c in others)),
         lambda: pictures.payload(study, stored(study.key, study), others),
@@ -42,21 +40,5 @@ def _show(study: SphereStudy) -> None:
         "In the paper (Appendix C) the noise, the shift's direction and the seed are not "
         "given: the curves are ours, the law is the paper's."
     )
-    if sweep.benchmark == study.benchmark:
-        _offer_others(sweep)
-
-
-def _offer_others(sweep: Sweep) -> None:
-    """A button that runs the tests which read no given score, and their progress."""
-    store = services().store
-    left = missing_of_all((sweep,), store)
-    if not left:
-        return
-    state = jobs.latest(left)
-    if state is None:
-        st.button(
-            f"{_OTHERS}: {rough_duration_text(costs.remaining((sweep,), store))}",
-            icon=":material/play_arrow:",
-            on_click=jobs.starting(left, _OTHERS),
-        )
-    jobs.panel(state, follow=True)
+    if theirs:
+        offer_missing("Figure 5's other tests", (sweep,), "Figure 5, other tests")

@@ -193,7 +193,7 @@ def _compute(
     """
     first = parts[0]
     trained_scores.ready(store, first.source.benchmark)
-    read = {part.network for part in parts if part.network}
+    read = dict.fromkeys(part.network for part in parts if part.network)
     networks = {training: trained_scores.trained(store, training) for training in read}
     readers = {(part.network, part.beta): part for part in parts if part.network}
     scores = {at: part.score(networks[at[0]]) for at, part in readers.items()}
