@@ -1,5 +1,6 @@
 """Printed numbers beside ours: each has one or a reason, and what is said of them holds."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -7,17 +8,19 @@ import pytest
 
 from validation_core import published, symmetric_divergence
 from validation_core.benchmarks import Spiral, Tree
+from validation_core.benchmarks.gaussian import curved_map
 from validation_core.explorers.papers import beside
 from validation_core.explorers.papers.curvature import CurvatureStudy
-from validation_core.methods import DC, Uniform
+from validation_core.methods import DC, CoLT, Uniform
 from validation_core.panels.colt import paper_figures
 from validation_core.panels.colt.paper_figures import PowerPanel
 from validation_core.published import TABLES
+from validation_core.rng import stream
 from validation_core.store import SHIPPED, Store
 from validation_core.sweep import colt_paper, presets
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.progress import collect
-from validation_core.sweep.trials import Tally
+from validation_core.sweep.progress import collect, missing_of_all
+from validation_core.sweep.trials import Tally, TrialDesign
 from validation_core.symmetric_divergence import GRID, MOST
 
 
@@ -194,6 +197,28 @@ def test_what_is_said_of_bent_posteriors_holds(shipped):
                 assert max(map(max, rates.values())) < 0.12
             else:
                 assert max(identity) > 0.2
+
+
+def test_what_is_said_of_the_sines_holds():
+    """Standard deviation, over x, of the arguments of the bent posterior's sines."""
+    spread = []
+    for benchmark in colt_paper.error_panels("heavy_tail", curved=True):
+        x = benchmark.x(4000, stream(0, "sines"))
+        spread.append((benchmark.mean(x) @ curved_map(benchmark.dim_theta).inward.T).std())
+    assert [round(float(each)) for each in spread] == [1, 3, 6, 8]
+
+
+@pytest.mark.slow
+def test_a_small_gain_brings_the_heavy_tail_back(tmp_path):
+    kept, wide = Store(tmp_path), colt_paper.error_panels("heavy_tail")[-1]
+    bent = dataclasses.replace(wide, curved=True, gain=0.1)
+    design = TrialDesign(trials=20, n=100, k=500)
+    _, sweep, _ = colt_paper.contest(
+        bent, (0.3, 0.6), CoLT(), design, embeddings=("identity",), for_all_gammas=True
+    )
+    for task in missing_of_all((sweep,), kept):
+        task.run(kept, lambda *_: None)
+    assert [cell.rejections for cell in collect(sweep, kept).cells] == [20, 20]
 
 
 def cells_of(store, benchmark):

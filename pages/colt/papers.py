@@ -114,7 +114,8 @@ def _errors() -> None:
             "With x in 50 dimensions or more it moves the sines of the map by a turn and more "
             "(their arguments have a standard deviation of 6 to 8, in fewer dimensions of 1 to "
             "3), and no test finds any of the four errors. A small gain hardly bends: at 0.1, a "
-            "setting of the other views, CoLT finds the heavy tail at (100, 100) in every table."
+            "setting of the other views, CoLT finds the heavy tail of (100, 100) in 20 of 20 "
+            "tables at gamma = 0.3 and at 0.6."
         )
 
 
