@@ -3,13 +3,17 @@
 import ast
 import re
 
+import numpy as np
 import pytest
+from scipy.stats import binom
 
 from pages.ui.services import services
 from tests import page_links
 from tests.conftest import ROOT, leave_waiting
 from validation_core import BENCHMARKS, METHODS
+from validation_core.benchmarks import SphereFlow
 from validation_core.explorers.highdim.images import study as images_study
+from validation_core.explorers.highdim.sphere_flow.study import BETAS, SphereStudy, other_tests
 from validation_core.explorers.papers import ITEMS, STATES
 from validation_core.published import PAPERS
 from validation_core.store import Store
@@ -113,6 +117,29 @@ def test_what_is_said_of_m_on_images_is_what_ships():
         twenty, five, two = hits[0, 2:].sum(-1)  # over beta and gamma, with the label
         assert twenty.sum() > five.sum() > two.sum()
         assert five.sum() - two.sum() > twenty.sum() - five.sum()
+
+
+def test_what_is_said_of_the_sphere_flow_is_what_ships():
+    """Tests that read the noisy score against those that read none, at gammas above 0."""
+    (said,) = (item.why for item in ALL if item.section == "Appendix C, Figure 5")
+    study = SphereStudy(benchmark=SphereFlow())
+    seen = study.load(Store.usual())
+    score = seen.rejections / seen.trials  # (tests, betas, gammas)
+    cells = progress.collect(other_tests(), Store.usual()).cells
+    rates = {
+        label: [c.rate for c in cells if c.label == label] for label in {c.label for c in cells}
+    }
+    best = np.max(list(rates.values()), axis=0)
+    assert {len(rate) for rate in rates.values()} == {len(seen.gammas)}
+    little, at_half = BETAS.index(0.1), BETAS.index(0.5)
+    assert "With beta up to 0.1" in said
+    assert (score[:, : little + 1, 1:] >= best[1:]).all()
+    assert (score[:, : little + 1, 1:5] > best[1:5]).all()
+    assert "at beta 0.5 DC on our features passes them" in said
+    assert (np.array(rates["DC our features"])[2:6] > score[:, at_half, 2:6]).all()
+    for net in ("DC authors' net", "DC our features"):
+        at_zero = next(cell for cell in cells if cell.label == net and cell.gamma == 0)
+        assert at_zero.rejections <= binom.isf(1e-3, at_zero.trials, 0.05)
 
 
 def test_words_are_found_in_any_order():

@@ -31,6 +31,9 @@ from validation_core.explorers.highdim.digits.study import sweeps as digits_swee
 from validation_core.explorers.highdim.images.study import shipped as images_shipped
 from validation_core.explorers.highdim.lensing.table import shipped as lensing_shipped
 from validation_core.explorers.highdim.lensing.table import sweeps as lensing_sweeps
+from validation_core.explorers.highdim.sphere_flow.study import (
+    other_tests as sphere_flow_other_tests,
+)
 from validation_core.explorers.highdim.sphere_flow.study import shipped as sphere_flow_shipped
 from validation_core.explorers.papers import beside
 from validation_core.explorers.papers.curvature import CurvatureStudy
@@ -174,7 +177,7 @@ def parts() -> tuple[Part, ...]:
                 *digits_shipped(),
                 *sphere_flow_shipped(),
             ),
-            sweeps=(*lensing_sweeps(), *digits_sweeps()),
+            sweeps=(*lensing_sweeps(), *digits_sweeps(), sphere_flow_other_tests()),
             trainings=tuple(_networks(SphereFlow(flow="trained"), Digits())),
         ),
         Part(
