@@ -16,6 +16,7 @@ from validation_core.diagnosis.my_observation.near import evidence_near
 from validation_core.diagnosis.questions.observation.place import unlike
 from validation_core.diagnosis.verdict import verdict
 from validation_core.tables import Upload
+from validation_core.tables.observed import with_observation
 from validation_core.types import PosteriorTable
 
 N, K, D = 400, 40, 2
@@ -293,3 +294,24 @@ def test_a_file_holds_several_observations_and_what_q_predicts(tmp_path):
     said = json.loads(report.as_json(found, {}))["my_observation"]
     assert [answer["name"] for answer in said] == ["simulated", "near", "predictive"]
     assert json.loads(report.as_json(verdict([], Upload.of(arrays())), {}))["my_observation"] == []
+
+
+@pytest.mark.parametrize("beside", ["quantity_f", "bounds", "log_q", "x_o"])
+def test_tables_that_differ_stay_different_with_one_observation_beside_them(beside):
+    """Results are stored by the digest: whatever is hashed of a table is, with x_o beside it."""
+    few = arrays(n=60)
+    more = {
+        "quantity_f": {
+            "quantity_f": few["theta"][:, 0],
+            "quantity_f_draws": few["theta_q"][..., 0],
+        },
+        "bounds": {"bounds": np.array([[-9.0, 9.0]] * D)},
+        "log_q": {"log_q": np.arange(60.0)},
+        "x_o": {"x_o": np.ones(3), "theta_o": few["theta_q"][0]},
+    }[beside]
+    changed = {name: values + 1 for name, values in more.items()}
+    digests = {
+        with_observation(npt.read({**few, **given}).upload, np.zeros(3), few["theta_q"][0]).digest
+        for given in (more, changed)
+    }
+    assert len(digests) == 2

@@ -68,11 +68,11 @@ def with_observation(upload: TableUpload, x_o: Array, theta_o: Array) -> TableUp
     ).arrays["theta_o"]
     if periods:
         draws = angles.of_row(draws, periods)
-    numbers = {"0": data.theta, "1": data.x, "2": data.q, **upload.densities}
     at = observed[0].astype(np.float64)
+    table = np.frombuffer(bytes.fromhex(upload.digest), np.uint8)
     return replace(
         upload,
-        digest=keys.digest(**numbers, x_o=at, theta_o=draws),
+        digest=keys.digest(table=table, x_o=at, theta_o=draws),
         observed=(at, draws),
         observations=at[None],
         x_rep=None,
