@@ -105,8 +105,8 @@ def _compare(tables: Tables, seed: int, *, example: bool) -> None:
             lambda: _known(uploads, labels, seed) == known,
         )
     _nearest(scores, labels, right, working=working)
-    if (weights := posteriors.weights_text(uploads, labels)) is not None:
-        st.caption(plain(weights))
+    for sentence in posteriors.left_out(uploads, labels):
+        st.caption(plain(sentence))
     if not working and not example:
         _share(tables, scores, seed)
     _details(tables, scores, seed)
@@ -148,7 +148,7 @@ def _share(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> Non
             uploads[0].names,
             ranking=posteriors.ranking(scores),
             pvalues=posteriors.rejections(store_records),
-            weights=posteriors.weights_text(uploads, labels),
+            left_out=posteriors.left_out(uploads, labels),
         ).document()
 
     with st.container(horizontal=True, vertical_alignment="center"):

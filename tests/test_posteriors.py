@@ -163,6 +163,21 @@ def test_the_log_score_counts_upwards():
     assert measure.differences[1].estimate > 0
 
 
+def test_a_q_without_mass_at_the_truth_is_not_said_to_score_higher():
+    """Its log score is minus infinity; without those rows it would pass for the better one."""
+    base = table(0)
+    z = np.asarray(base.data.theta - base.data.x)
+    exact = norm.logpdf(z).sum(1)
+    some = np.where(np.arange(N) < 9, -np.inf, exact + 0.05)
+    two = [Upload.of({**base.arrays(), "log_q": a, "log_q_draws": np.zeros((N, K))}, order="NKD")
+           for a in (some, exact)]  # fmt: skip
+    result, _ = compared(*two, methods=())
+    assert [one.name for one in result] == ["energy"]
+    (told,) = posteriors.left_out(two, ["A", "B"])
+    assert f"log q of A is infinite at 9 of {N} true values" in told
+    assert posteriors.left_out(two[1:] * 2, ["B", "B"]) == ()
+
+
 def test_unlike_simulations_are_not_compared():
     assert posteriors.unlike(table(0), table(1)) is None
     assert "other values" in posteriors.unlike(table(0), table(0, rows=1))

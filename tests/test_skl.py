@@ -14,7 +14,7 @@ from validation_core.diagnosis.questions import Names, by_name
 from validation_core.methods import SBC, SKL
 from validation_core.rng import stream
 from validation_core.scores import log_ratio
-from validation_core.statistics import divergence as nats
+from validation_core.statistics import pareto_tail
 from validation_core.sweep import trials
 from validation_core.tables import Upload
 from validation_core.types import TableScores
@@ -292,7 +292,7 @@ def test_a_heavy_tail_is_warned_of(reference, store):
             for name in log_ratio.NAMES}  # fmt: skip
     (record,) = run(Upload.of({**table, **logs}), [SKL()], store=store).records
     assert record.effect.numbers["heavy"]
-    assert record.effect.numbers["tail"] > nats.HEAVY
+    assert record.effect.numbers["tail"] > pareto_tail.HEAVY
     assert any("heavy tail" in one for one in diagnosis.findings(record))
 
 

@@ -11,9 +11,9 @@ from validation_core.statistics import (
     divergence_mean,
     divergence_rows,
     divergence_test,
+    pareto_tail,
     slots,
 )
-from validation_core.statistics import divergence as nats
 from validation_core.statistics.permutation import share_beyond
 
 SHIFT, VARIANCE = 0.3, 0.8
@@ -84,7 +84,7 @@ def test_the_heavy_tail_is_noticed_and_light_ones_are_not(reference):
 @pytest.mark.parametrize("shape", [0.0, 0.3, 0.8])
 def test_tail_shapes_are_the_known_ones(shape):
     values = genpareto.rvs(shape, size=40_000, random_state=np.random.default_rng(0))
-    assert nats.tail_shape(values) == pytest.approx(shape, abs=0.15)
+    assert pareto_tail.tail_shape(values) == pytest.approx(shape, abs=0.15)
 
 
 def test_a_tail_may_be_exponential_exactly():
@@ -94,14 +94,16 @@ def test_a_tail_may_be_exponential_exactly():
     over = np.concatenate([np.linspace(0.2, 1, 5), np.linspace(1.1, 3, 15)])
     values = np.concatenate([np.linspace(0, 1, 80), 1 + over])
     beside = np.append(values[:-1], values[-1] + 1e-9)
-    assert nats.tail_shape(values) == pytest.approx(nats.tail_shape(beside), abs=1e-6)
+    assert pareto_tail.tail_shape(values) == pytest.approx(
+        pareto_tail.tail_shape(beside), abs=1e-6
+    )
 
 
 @pytest.mark.parametrize(
     "values", [np.zeros(100), np.ones(500), np.arange(10.0), [1.0] * 99 + [5]]
 )
 def test_tails_that_cannot_be_told_are_nan(values):
-    assert np.isnan(nats.tail_shape(values))
+    assert np.isnan(pareto_tail.tail_shape(values))
 
 
 def test_the_divergence_is_the_exact_one():

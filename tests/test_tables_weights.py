@@ -319,7 +319,7 @@ def test_weighted_posteriors_are_compared_by_their_weights(store):
     assert 2 in ranked.farther
     assert {*ranked.order[:2]} == {0, 1}
     assert len(ranked.tied) == 1
-    told = posteriors.weights_text(uploads, list(tables_))
+    (told,) = posteriors.left_out(uploads, list(tables_))
     assert "weighted (23 effective) and wrong" in told
     assert [one.name for one in posteriors.measures(uploads, [[]] * 3, scores)] == ["energy"]
 

@@ -55,8 +55,8 @@ class ComparisonResult(Result):
     """Of each table's own tests, adjusted for all tests of all tables; None without a test."""
     uploads: tuple[Upload, ...] = ()
     """The tables."""
-    weights: str | None = None
-    """What is compared of weighted draws, where a table has them."""
+    left_out: tuple[str, ...] = ()
+    """What is not compared, and why, in sentences."""
 
     @property
     def title(self) -> str:
@@ -71,7 +71,7 @@ class ComparisonResult(Result):
             first = (*posteriors.headline(self.ranking, self.labels), *filter(None, [right]))
         told = posteriors.describe(self.measures, self.labels, self.reference)
         same = posteriors.same_text(self.uploads, self.labels) if self.uploads else None
-        return (*filter(None, [same]), *first, *filter(None, [self.weights]), *told)
+        return (*filter(None, [same]), *first, *self.left_out, *told)
 
     def figures(self) -> tuple[Drawn, ...]:
         """The lead of the nearest table, the differences, and each measure."""
@@ -242,7 +242,7 @@ def compared(
         posteriors.ranking(scores),
         posteriors.rejections(records),
         tuple(uploads),
-        posteriors.weights_text(uploads, labels),
+        posteriors.left_out(uploads, labels),
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from validation_core.relabelling.normal_scores import MOST
 from validation_core.statistics.betting import anytime_pvalue
-from validation_core.statistics.ranks import count
+from validation_core.statistics.ranks import conformal_ranks
 from validation_core.types import Array, Float, PosteriorTable
 
 
@@ -81,13 +81,7 @@ def ranks_in_rows(
         truth.append(distance[:, 0])
         draws.append(distance[:, 1:])
     scored = zip(truth, draws, ties, strict=False)
-    return np.stack([broken_rank(value, others, rng) for value, others, rng in scored])
-
-
-def broken_rank(truth: Array, draws: Array, rng: np.random.Generator) -> Array:
-    """Ranks (n,) in (0, 1) of scores of true values (n,) among the draws' (n, K), ties broken."""
-    below, equal = count(truth, draws)
-    return (below + rng.random(len(truth)) * (equal + 1)) / (draws.shape[1] + 1)
+    return np.stack([conformal_ranks(value, others, rng) for value, others, rng in scored])
 
 
 def _distances_in_row(theta: Array, q: Array) -> Float:

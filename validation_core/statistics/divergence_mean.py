@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from validation_core.statistics.divergence import HEAVY, tail_shape
 from validation_core.statistics.intervals import binomial_bounds
+from validation_core.statistics.pareto_tail import HEAVY, tail_shape
 from validation_core.types import Float
 
 _RESAMPLES = 1999

@@ -1,4 +1,13 @@
-"""d row by row: its mean with and without importance weighting."""
+"""Symmetric divergence between p(theta | x) and q(theta | x), row by row, in nats.
+
+With r = log p(theta, x) - log q(theta | x), the truth theta_i and q's draws theta_ik at x_i,
+d_i = r(theta_i) - mean_k r(theta_ik) has the mean KL(p || q) + KL(q || p), averaged over x. What
+depends on x alone cancels in each row; rows are never pooled before that.
+
+References:
+    An easy to interpret diagnostic for approximate inference: symmetric divergence over
+    simulations, Domke (2021), Algorithms 1 and 4.
+"""
 
 from __future__ import annotations
 

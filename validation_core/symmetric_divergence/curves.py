@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from validation_core.bayes.variational import Variational
 from validation_core.drawing.style import algorithm_style
-from validation_core.statistics.divergence import HEAVY, tail_shape
+from validation_core.statistics.pareto_tail import HEAVY, tail_shape
 from validation_core.symmetric_divergence.lines import BARE_M, m_style
 from validation_core.symmetric_divergence.runs import (
     MS,

@@ -15,10 +15,10 @@ from validation_core.bayes import Model
 from validation_core.bayes.posterior import Posterior
 from validation_core.rng import stream
 from validation_core.statistics import (
-    divergence,
     divergence_mean,
     divergence_rows,
     divergence_test,
+    pareto_tail,
 )
 from validation_core.study import Report, Study
 from validation_core.symmetric_divergence.runs import (
@@ -74,7 +74,7 @@ class TermSpread(NamedTuple):
     @property
     def heavy(self) -> NDArray[np.bool_]:
         """Whether d may have infinite variance, which makes the intervals too short."""
-        return np.asarray(self.tail > divergence.HEAVY)
+        return np.asarray(self.tail > pareto_tail.HEAVY)
 
 
 def spread(found: RunResult, seed: int = 0) -> TermSpread | None:
@@ -120,7 +120,7 @@ def spread(found: RunResult, seed: int = 0) -> TermSpread | None:
 
 
 def _tail(sizes: Array) -> float:
-    return divergence.tail_shape(sizes) if sizes.max() > _ROUNDING else float("nan")
+    return pareto_tail.tail_shape(sizes) if sizes.max() > _ROUNDING else float("nan")
 
 
 class SymlogScale(NamedTuple):

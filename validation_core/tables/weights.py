@@ -228,7 +228,7 @@ def weigh(
     log_w = _joined(truths, draws)
     if error is None and (told := _reversed(log_w)):
         log_w, notes = -log_w, (*notes, told)
-    chances = _chances(log_w)
+    chances = shares(log_w)
     effective = float(np.median(1 / np.square(chances).sum(axis=1)))
     share = float(chances[:, 0].mean())
     if effective < FEWEST_EFFECTIVE:
@@ -265,8 +265,8 @@ def _equal(logs: Array) -> bool:
     return bool(np.isfinite(logs).all() and np.ptp(logs, axis=1).max(initial=0) < _EQUAL)
 
 
-def _chances(log_w: Array) -> Array:
-    """Chances (N, S) of slots from their log weights; a row without weight has equal ones."""
+def shares(log_w: Array) -> Array:
+    """Weights (N, S) of sum 1 in each row, from their logs; equal ones where a row has none."""
     top = log_w.max(axis=1, keepdims=True)
     w = np.exp(log_w - np.where(np.isfinite(top), top, 0.0))
     w = np.where(np.isfinite(top), w, 1.0)

@@ -14,7 +14,7 @@ from validation_core.relabelling import relabelled
 from validation_core.relabelling.claims import Claims, parameter_name
 from validation_core.relabelling.table_statistics import nearest
 from validation_core.rng import stream
-from validation_core.statistics.ranks import count
+from validation_core.statistics.ranks import conformal_ranks
 from validation_core.tables import TableUpload
 from validation_core.tables.bounds import widened
 from validation_core.text import count_text, number_text, said_equals
@@ -115,9 +115,8 @@ def _ranks(upload: TableUpload, claims: Claims, near: NDArray[np.int64], seed: i
     if at is not None and claims.observation() < claims.parameter(which):
         rows, which = near, claims.result.claims[at].which[0]
         where = f"at the {len(near)} simulations nearest to your observation"
-    below, equal = count(upload.data.theta[rows, which], upload.data.q[rows, :, which])
-    broken = stream(seed, "observation", "targeted").random(len(rows))
-    u = (below + broken * (equal + 1)) / (upload.k + 1)
+    rng = stream(seed, "observation", "targeted")
+    u = conformal_ranks(upload.data.theta[rows, which], upload.data.q[rows, :, which], rng)
     name = parameter_name(upload.names, which)
     return Drawn(
         f"Ranks of {name} {where}",

@@ -25,6 +25,7 @@ from validation_core.pieces import slices
 from validation_core.rng import stream
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload
+from validation_core.tables.weights import shares
 from validation_core.text import SMALLEST, equals, interval_text, list_text
 from validation_core.types import Array, Interval, PosteriorTable
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 _BOOTSTRAPS = 1000
 NUMBERS_AT_ONCE = 2_000_000  # numbers of draws read at a time
+_TINY = np.finfo(float).tiny  # pairs of draws without weight divide by it, not by 0
 _LAGS = 100  # places between weighted draws whose pairs are read: few would leave a bias
 
 _FROM_UNIFORM = "distance from uniform (Kolmogorov) of"
@@ -105,7 +107,7 @@ def row_scores(draws: PosteriorTable, log_w: Array | None = None) -> RowScores:
     energy, crps = np.empty(n), np.empty((n, d))
     step = max(1, NUMBERS_AT_ONCE // (k * d))
     for part in slices(n, step):
-        weight = _shares(log_w[part]) if log_w is not None else np.full((1, k), 1 / k)
+        weight = np.full((1, k), 1 / k) if log_w is None else shares(log_w[part]) + _TINY
         q = np.asarray(draws.q[part], dtype=np.float64) / scale
         off = q - (np.asarray(draws.theta[part], dtype=np.float64) / scale)[:, None]
         near = (weight * np.linalg.norm(off, axis=-1)).sum(-1)
@@ -127,14 +129,6 @@ def _distance_apart(q: Array, weight: Array, lags: int) -> Array:
         total += (both * np.linalg.norm(q[:, lag:] - q[:, :-lag], axis=-1)).sum(-1)
         weights += both.sum(-1)
     return total / weights
-
-
-def _shares(log_w: Array) -> Array:
-    """Weights (n, K) of sum 1 in each row; equal ones where a row has no weight."""
-    top = log_w.max(axis=1, keepdims=True)
-    w = np.exp(log_w - np.where(np.isfinite(top), top, 0.0))
-    w = np.where(np.isfinite(top), w, 1.0) + np.finfo(float).tiny
-    return np.asarray(w / w.sum(axis=1, keepdims=True))
 
 
 def _half_spread(q: Array, weight: Array) -> Array:
@@ -257,8 +251,8 @@ def is_weighted(upload: Upload) -> bool:
     return isinstance(upload, TableUpload) and upload.weighting is not None
 
 
-def weights_text(uploads: Sequence[Upload], labels: Sequence[str]) -> str | None:
-    """What comparing weighted draws leaves out; None where all draws count equally.
+def left_out(uploads: Sequence[Upload], labels: Sequence[str]) -> tuple[str, ...]:
+    """What a comparison of these tables leaves out, and why, in sentences.
 
     Args:
         uploads: the tables.
@@ -269,13 +263,26 @@ def weights_text(uploads: Sequence[Upload], labels: Sequence[str]) -> str | None
         for label, upload in zip(labels, uploads, strict=True)
         if isinstance(upload, TableUpload) and upload.weighting is not None
     ]
-    if not some:
-        return None
-    listed = list_text([f"{label} ({one.effective:.0f} effective)" for label, one in some])
-    return (
-        f"Draws of {listed} count by their weights. Distances of ranks are left out: weighted "
-        "draws are ranked with the true value among them."
-    )
+    told = []
+    if some:
+        listed = list_text([f"{label} ({one.effective:.0f} effective)" for label, one in some])
+        told.append(
+            f"Draws of {listed} count by their weights. Distances of ranks are left out: weighted "
+            "draws are ranked with the true value among them."
+        )
+    for label, log_q in zip(labels, _log_q(uploads), strict=False):  # of none, if one has none
+        if count := int(np.isinf(log_q).sum()):
+            told.append(
+                f"Log scores are left out: log q of {label} is infinite at {count:,} of "
+                f"{len(log_q):,} true values, and so is its mean."
+            )
+    return tuple(told)
+
+
+def _log_q(uploads: Sequence[Upload]) -> list[Array]:
+    """Log density of the true values (N,) under each q; none unless every table has them."""
+    known = [upload.densities["log_q"] for upload in uploads if "log_q" in upload.densities]
+    return known if len(known) == len(uploads) else []
 
 
 def measures(
@@ -305,8 +312,8 @@ def measures(
                 "one another; lowest for the true posterior",
             )
         )
-    densities = [upload.densities["log_q"] for upload in uploads if "log_q" in upload.densities]
-    if len(densities) == len(uploads):
+    densities = _log_q(uploads)
+    if densities and not np.isinf(densities).any():
         about = "mean log density of the true values under q; highest for the true posterior"
         metrics.append(_mean(densities, reference, "log_q", "log score", about, higher=True))
     # Weighted draws are drawn anew with the true value among them, which shrinks distances.
@@ -418,7 +425,7 @@ def _mean(
     higher: bool = False,
 ) -> Measure:
     stacked = np.stack(rows).astype(np.float64)  # (T, N)
-    stacked = stacked[:, np.isfinite(stacked).all(0)]
+    stacked = stacked[:, np.isfinite(stacked).all(0)]  # NaN where one is not known
     return Measure(
         name,
         title,

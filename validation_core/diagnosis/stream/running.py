@@ -7,17 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core import sampling
-from validation_core.diagnosis.evidence import (
-    RankEvidence,
-    broken_rank,
-    ranked_parameters,
-    ranks_in_rows,
-)
+from validation_core import sampling, statistics
+from validation_core.diagnosis.evidence import RankEvidence, ranked_parameters, ranks_in_rows
 from validation_core.diagnosis.stream.learner import DRAWS, Learner, RowScore
 from validation_core.rng import stream
 from validation_core.statistics.betting import BETS, log_bets, mean_wealth
-from validation_core.types import Array, Float, PosteriorTable
+from validation_core.types import Float, PosteriorTable
 
 FIRST = 50
 """Rows that the score first learns from."""
@@ -114,5 +109,5 @@ class RunningEvidence:
             rows.theta[:, self.parameters], rows.x, rows.q[:, :DRAWS, self.parameters]
         )
         truth, draws = self._score(few)
-        ranks: Array = broken_rank(truth, draws, self._ties[-1])
+        ranks = statistics.conformal_ranks(truth, draws, self._ties[-1])
         return log_bets(ranks[None])
