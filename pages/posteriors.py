@@ -316,7 +316,9 @@ jobs.notices()
 seed = view.seed()
 tables = _chosen()
 if len(tables) == 1:
-    st.info("One table was read; add another one of the same simulations to compare it with.")
+    ((_, only),) = tables
+    more = "One table was read; add another one of the same simulations to compare it with."
+    st.info(plain(posteriors.unlike(only, only) or more))
 elif len(tables) > posteriors.MOST_ON_PAGE:
     st.error(
         f"At most {posteriors.MOST_ON_PAGE} tables are compared at once; got {len(tables)}. "

@@ -368,6 +368,14 @@ def test_more_tests_are_asked_for(page, monkeypatch):
 
 
 @pytest.mark.usefixtures("_few_questions")
+def test_no_test_is_offered_that_ranks_alone_cannot_have(page):
+    upload(page, ranks=np.random.default_rng(0).integers(0, 21, (80, 2)), max_rank=np.array(20))
+    assert len(every_test(page)) == 9
+    assert "Tests to run" not in [one.label for one in page.get("button_group")]
+    assert "These are shown for comparison" not in texts(page)
+
+
+@pytest.mark.usefixtures("_few_questions")
 def test_more_tests_stand_in_the_address(monkeypatch, tmp_path):
     cheap = dict(diagnosis.further_methods())
     cheap["mmd_fuse"] = cheap["mmd_fuse"]._replace(method=MMDFuse(points=30, permutations=39))

@@ -155,6 +155,14 @@ def test_one_table_asks_for_another(page):
     assert "add another one" in texts(at)
 
 
+def test_ranks_alone_are_not_asked_for_another(page):
+    file = io.BytesIO()
+    np.savez(file, ranks=np.random.default_rng(0).integers(0, 21, (80, 2)), max_rank=20)
+    send(page, [("ranks.npz", file.getvalue())])
+    assert "got ranks alone" in texts(page)
+    assert "add another one" not in texts(page)
+
+
 def test_a_refusal_is_said_in_a_line(page):
     at = send(page, [("a.npz", b"not an archive"), ("b.npz", packed())])
     assert len(at.error) == 1

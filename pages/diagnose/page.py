@@ -34,7 +34,7 @@ def _diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
         last,
         rows.row("tests", "Each test", "What every single test says, and more tests") as row,
     ):
-        methods = view.more_tests()
+        methods = view.more_tests(upload)
         each_test = st.container()
         if row.open:
             view.what_will_run(upload, methods)
@@ -48,7 +48,7 @@ def _diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
             [*tasks.tasks(upload, methods, seed), *rows.wanted(upload, methods, seed), *maps]
         ),
     )
-    state = jobs.only("diagnosis", wanted, f"Diagnose {upload.n:,} rows")
+    state = jobs.only("diagnosis", wanted, f"Diagnose {label}")
     answered = known.diagnose(upload, methods, alpha, seed)
     answers = answered.answers()
     with top:

@@ -196,7 +196,7 @@ def _answer(
     if state is None:
         return "Not worked out: none of these tests can be run on such tables.", _ICONS[None]
     if state.state == "queued":
-        return jobs.waiting_text(state.key), _WAITING
+        return "Follows when its turn comes.", _WAITING
     if state.active:
         return "Follows when the others are done." if later else "Being worked out.", _WAITING
     return "Not worked out: its job did not end.", _ICONS[None]

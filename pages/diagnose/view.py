@@ -180,9 +180,12 @@ def _time(record: Record) -> float:
     return record.seconds + (0.0 if shared else record.effect.training_seconds or 0.0)
 
 
-def more_tests() -> tuple[Method, ...]:
-    """The tests to run: those that run unasked, and the further ones that a user asks for."""
+def more_tests(upload: Upload) -> tuple[Method, ...]:
+    """The tests to run: those that run unasked, and the further ones that a user asks for; none
+    is offered where none can run."""
     further = diagnosis.further_methods()
+    if all(diagnosis.method_obstacle(test.method, upload) for test in further.values()):
+        return diagnosis.default_methods()
     with st.expander("More tests", type="compact"):
         names = forms.several(
             "Tests to run beside these",
@@ -196,7 +199,7 @@ def more_tests() -> tuple[Method, ...]:
             for extra in further.values()
         ]
         st.caption("\n".join(f"- {plain(line)}" for line in descriptions))
-        st.caption(diagnosis.WHY_NOT_ALL)
+        st.caption(diagnosis.why_not_all(upload))
     return diagnosis.with_further(names)
 
 

@@ -303,13 +303,14 @@ def _ended(state: JobState) -> None:
 
 
 def waiting_text(key: str) -> str:
-    """Say behind what a queued job waits: the visitor's own jobs by name, those of others by
-    number."""
+    """Say behind what a queued job waits: the visitor's own jobs, by name where there is one, and
+    those of others by number."""
     ahead = [state for state in active() if state.key != key and state.state == "running"]
     own = [state.label for state in ahead if _is_mine(state.key)]
+    mine = [f"\u201c{own[0]}\u201d"] if len(own) == 1 else [f"{len(own)} of your jobs"] * bool(own)
     others = len(ahead) - len(own)
     of_others = [f"{count_text(others, 'job')} of other visitors"] * (others > 0)
-    behind = list_text([*own, *of_others])
+    behind = list_text([*mine, *of_others])
     return f"Waiting behind {behind}." if behind else "Waiting for a worker."
 
 

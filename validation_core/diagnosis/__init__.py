@@ -2,11 +2,11 @@
 
 from validation_core.diagnosis.learning import recipe
 from validation_core.diagnosis.plan import (
-    WHY_NOT_ALL,
     default_methods,
     further_methods,
     further_names,
     method_obstacle,
+    why_not_all,
     with_further,
 )
 from validation_core.diagnosis.verdict import ENOUGH, Diagnosis, Parameter, verdict
@@ -14,7 +14,6 @@ from validation_core.methods.record import Record, findings, remark
 
 __all__ = [
     "ENOUGH",
-    "WHY_NOT_ALL",
     "Diagnosis",
     "Parameter",
     "Record",
@@ -26,5 +25,6 @@ __all__ = [
     "recipe",
     "remark",
     "verdict",
+    "why_not_all",
     "with_further",
 ]

@@ -19,11 +19,15 @@ from validation_core.tables import (
 from validation_core.tables.ranges import Range
 from validation_core.text import begun_text, count_text
 
-WHY_NOT_ALL = (
-    "These are shown for comparison: the verdict already asks what they ask, and they do not "
-    "count in it. On two samples they do count, and Holm's correction grows with each test "
-    "that runs."
-)
+
+def why_not_all(upload: Upload) -> str:
+    """Why the further methods do not run unasked."""
+    if isinstance(upload, SamplesUpload):
+        return "Each of these counts in the verdict: Holm's correction grows with every test."
+    return (
+        "These are shown for comparison: the verdict already asks what they ask, and they do not "
+        "count in it."
+    )
 
 
 def further_methods() -> dict[str, Further]:

@@ -12,6 +12,7 @@ from validation_core import statistics
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Panel, VLine
 from validation_core.methods.base import Method, ScoreKind, effect_interval_text
+from validation_core.methods.record import Record, few_draws_text
 from validation_core.scores import localizer
 from validation_core.scores.localizer import Divergence, Embedding, Localizer
 from validation_core.text import interval_text
@@ -27,7 +28,6 @@ from validation_core.types import (
 )
 
 if TYPE_CHECKING:
-    from validation_core.methods.record import Record
     from validation_core.tables import Upload
 
 _EMBEDDED = {"identity": 0.1, "residual": 3.7, "mlp": 3.7, "fourier": 1.2}
@@ -169,7 +169,8 @@ class CoLT(Method):
             f"q puts {numbers['u_star']:.0%} of its mass into the ball around the learnt "
             f"centre; the true value lies inside in {effect_interval_text(numbers, 'inside')} of "
             "the simulations that did not choose it.",
-            f"Estimate of the Kolmogorov distance d~ for the learned ball: {distance}.",
+            f"Estimate of the Kolmogorov distance d~ for the learned ball: {distance}."
+            f"{few_draws_text(record)}",
             f"Centre and embedding were learnt on rows that no test reads, in "
             f"{effect.training_seconds:.1f} s; on rows held out meanwhile the distance was "
             f"{effect.localizer_distance:.3f}. Brackets are 95% intervals.",

@@ -19,6 +19,7 @@ from validation_core.types import Array, Outcome
 
 LISTED = 20
 """Numbers of an observation that a reader of JSON can use."""
+_FEW_DRAWS = 50  # at each x: from there on a law of ranks is within 1% of the exact one
 _TIED = 0.01  # share of truths that tie with a draw above which something has collapsed
 Effect = float | str
 """One effect of an outcome beyond the p-value: a number, or a word."""
@@ -161,11 +162,23 @@ def _distance(record: Record) -> str:
     return interval_text((record.statistic, numbers["low"], numbers["high"]), ".3f")
 
 
+def few_draws_text(record: Record) -> str:
+    """That ranks among few draws at each x bring laws of ranks nearer to uniform; empty if not.
+
+    A rank among K draws is a random function of the true one, and none moves two laws apart.
+    """
+    k = record.draws_q // max(1, record.draws_p)
+    if k >= _FEW_DRAWS:
+        return ""
+    return f" Ranked among {k} draws at each x it comes out too small, if anything."
+
+
 def distance_sentences(records: Sequence[Record]) -> tuple[str, ...]:
     """How far q is from the truth by CoLT's measure, in a sentence; none where it did not run."""
     return tuple(
         "CoLT's d~, the largest difference between p's mass and q's over balls around the "
         f"learned centre: {_distance(record)}; 0 if q were correct."
+        f"{few_draws_text(record)}"
         for record in records
         if record.kind.localizes and record.status == "ran"
     )
