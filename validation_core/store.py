@@ -7,15 +7,12 @@ Files are written under another name and renamed, so that a reader in any proces
 file or none. A damaged file is moved to `damaged/` with a notice; its result is computed anew.
 While the disk cannot be written (full, read-only, broken), a notice says so and new files go to a
 bounded folder in memory, shared by a server and its workers, until the disk is writable again.
-A file holds named arrays with the text they follow from, facts and a checksum, in two formats by
-suffix: safetensors for networks, npz for the rest. Neither is ever unpickled.
 """
 
 from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -24,19 +21,17 @@ import threading
 import time
 import uuid
 import weakref
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal, NamedTuple, TypedDict, TypeVar, cast
+from typing import Literal, NamedTuple, TypedDict, TypeVar
 
 import filelock
 import numpy as np
 import platformdirs
-import safetensors.numpy
-from numpy.typing import NDArray
 
-from validation_core import keys
+from validation_core import array_files
+from validation_core.array_files import Description, Stored
 from validation_core.keys import JSON, Arrays
 from validation_core.memory_folder import (
     clear,
@@ -48,134 +43,11 @@ from validation_core.memory_folder import (
 )
 from validation_core.settings import CACHE
 
-_ABOUT = "__about__"
-
-
-class _Damaged(ValueError):
-    """The damage of a file, in words."""
-
 
 class StoreFullError(OSError):
     """Neither the disk nor memory can take a file; the message has the reason and the remedy."""
 
 
-class _About(NamedTuple):
-    """Metadata of a file, read without its arrays."""
-
-    spec: str
-    meta: Mapping[str, JSON]
-    created: float
-    checksum: str
-
-
-class Stored(NamedTuple):
-    """A loaded file: its arrays in memory, its metadata, and the specification's text."""
-
-    arrays: dict[str, NDArray[np.generic]]
-    meta: Mapping[str, JSON]
-    spec: str
-
-    def number(self, name: str) -> float:
-        """A numeric value of the metadata."""
-        value = self.meta[name]
-        assert isinstance(value, int | float), f"{name} is kept as a number"
-        return float(value)
-
-
-def _write_file(path: Path, arrays: Arrays, spec: str, meta: Mapping[str, object]) -> None:
-    """Write one file.
-
-    Raises:
-        ValueError: for arrays of Python objects, or one under the name kept for the file itself.
-    """
-    # C order: safetensors writes another's memory as it lies, and strided arrays come out wrong.
-    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    if _ABOUT in contiguous or any(array.dtype.hasobject for array in contiguous.values()):
-        kinds = {name: str(array.dtype) for name, array in contiguous.items()}
-        raise ValueError(
-            f"A store keeps arrays of plain numbers or text, none named {_ABOUT}; got {kinds}. "
-            "Convert or rename them."
-        )
-    written = json.loads(json.dumps(dict(meta), default=_as_json))
-    about = _About(spec, written, time.time(), "")
-    about = about._replace(checksum=_checksum(contiguous, about))
-    _WRITERS[path.suffix](path, contiguous, json.dumps(about._asdict()))
-
-
-def _read_file(path: Path) -> Stored:
-    """Read a file and verify its checksum.
-
-    Raises:
-        _Damaged: when the content differs from what was written. The reader of the format may
-            raise other exceptions for a damaged file.
-    """
-    text, arrays = _READERS[path.suffix](path, whole=True)
-    about = _parse(text)
-    if _checksum(arrays, about) != about.checksum:
-        raise _Damaged("its checksum does not match its content")
-    return Stored(arrays, about.meta, about.spec)
-
-
-def _about(path: Path) -> _About:
-    """Read the metadata of a file; raises as `_read_file` does, except for the checksum."""
-    return _parse(_READERS[path.suffix](path, whole=False)[0])
-
-
-def _parse(text: str) -> _About:
-    about = _About(**json.loads(text))
-    if not (isinstance(about.spec, str) and isinstance(about.meta, dict)):
-        raise _Damaged("its description is not one")
-    return about
-
-
-def _as_json(value: object) -> JSON:
-    """JSON for the numbers and arrays of numpy, which results are full of."""
-    if isinstance(value, np.generic | np.ndarray):
-        return cast("JSON", value.tolist())
-    raise TypeError(f"Facts about a result must be plain values; got {type(value).__name__}.")
-
-
-def _checksum(arrays: Arrays, about: _About) -> str:
-    text = json.dumps([keys.digest(**arrays), about.spec, about.meta, about.created])
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _write_npz(path: Path, arrays: Arrays, text: str) -> None:
-    # np.savez would take an array named "file" for the file; and the description comes first.
-    described = {_ABOUT: np.frombuffer(text.encode(), np.uint8), **arrays}
-    with zipfile.ZipFile(path, "w", allowZip64=True) as archive:
-        for name, array in described.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
-
-
-def _read_npz(path: Path, *, whole: bool) -> tuple[str, dict[str, NDArray[np.generic]]]:
-    # opened here: numpy leaves a file open that turns out to be no archive
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-        names = [name for name in archive.files if name != _ABOUT] if whole else []
-        arrays = {name: archive[name] for name in names}
-        return archive[_ABOUT].tobytes().decode(), arrays
-
-
-def _write_safetensors(path: Path, arrays: Arrays, text: str) -> None:
-    # its own writer tells a full disk by an error of its own
-    path.write_bytes(safetensors.numpy.save(dict(arrays), {_ABOUT: text}))
-
-
-def _read_safetensors(path: Path, *, whole: bool) -> tuple[str, dict[str, NDArray[np.generic]]]:
-    with safetensors.safe_open(str(path), framework="numpy") as archive:
-        names = list(archive.keys()) if whole else []
-        return archive.metadata()[_ABOUT], {name: archive.get_tensor(name) for name in names}
-
-
-_WRITERS: Mapping[str, Callable[[Path, Arrays, str], None]] = {
-    ".npz": _write_npz,
-    ".safetensors": _write_safetensors,
-}
-_READERS: Mapping[str, Callable[..., tuple[str, dict[str, NDArray[np.generic]]]]] = {
-    ".npz": _read_npz,
-    ".safetensors": _read_safetensors,
-}
 Kind = Literal["models", "results", "tables", "jobs", "notes"]
 T = TypeVar("T")
 LIMIT = 2 * 2**30
@@ -256,7 +128,7 @@ class Store:
     ) -> None:
         self.notices: list[str] = []
         self.gallery = gallery
-        self._abouts: dict[Path, tuple[tuple[int, int], _About]] = {}
+        self._abouts: dict[Path, tuple[tuple[int, int], Description]] = {}
         self.root = Path(root or default_root()).expanduser().absolute()
         name = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16]
         self.memory = memory_folder() / name
@@ -339,7 +211,7 @@ class Store:
     def load(self, kind: Kind, key: str) -> Stored | None:
         """Load the file of a key, or None; this marks it as used."""
         for path in self._places(kind, key):
-            stored = self._sound(_read_file, path)
+            stored = self._sound(array_files.read, path)
             if stored is not None:
                 with suppress(OSError):  # the gallery may be read-only
                     os.utime(path)
@@ -473,7 +345,7 @@ class Store:
         """Verify the checksum of every file; returns a message for each that was moved aside."""
         problems: list[str] = []
         for path in [*self._own_files(tuple(_SUFFIX)), *self._shipped()]:
-            self._sound(_read_file, path, problems.append)
+            self._sound(array_files.read, path, problems.append)
         return problems
 
     @staticmethod
@@ -569,7 +441,7 @@ class Store:
         try:
             for folder in (beside.parent, path.parent):
                 folder.mkdir(parents=True, exist_ok=True)
-            _write_file(beside, arrays, spec, meta)
+            array_files.write(beside, arrays, spec, meta)
             os.replace(beside, path)
         finally:
             _unlink(beside)
@@ -656,13 +528,13 @@ class Store:
             return StoreEntry(kind, path.stem, about.spec, about.meta, *where)
         return None
 
-    def _about(self, path: Path, status: os.stat_result) -> _About | None:
+    def _about(self, path: Path, status: os.stat_result) -> Description | None:
         """The metadata of a file, read once: files are replaced, never modified."""
         written = status.st_ino, status.st_size
         known = self._abouts.get(path)
         if known is not None and known[0] == written:
             return known[1]
-        about = self._sound(_about, path)
+        about = self._sound(array_files.describe, path)
         if about is not None:
             if len(self._abouts) >= _ABOUTS:
                 self._abouts.clear()
@@ -693,7 +565,11 @@ class Store:
 
     def _aside(self, path: Path, error: Exception) -> str:
         # a reader's own message is for users who open a file with it
-        reason = error if isinstance(error, _Damaged) else "it is cut short or was overwritten"
+        reason = (
+            error
+            if isinstance(error, array_files.DamagedError)
+            else "it is cut short or was overwritten"
+        )
         what = f"A file of the store was damaged ({path.parent.name}/{path.name}: {reason})."
         if self._is_shipped(path):
             return f"{what} It belongs to the gallery and is passed over."

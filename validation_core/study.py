@@ -19,7 +19,8 @@ from validation_core.codec import dump, load
 from validation_core.keys import Specification, canonical_text
 
 if TYPE_CHECKING:
-    from validation_core.store import Store, Stored
+    from validation_core.array_files import Stored
+    from validation_core.store import Store
 
 #
 # Kept by its key.

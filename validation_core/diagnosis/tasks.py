@@ -36,7 +36,8 @@ from validation_core.tables import TableUpload, Upload
 from validation_core.types import PosteriorTable
 
 if TYPE_CHECKING:
-    from validation_core.store import Store, Stored
+    from validation_core.array_files import Stored
+    from validation_core.store import Store
 
 live_uploads: WeakValueDictionary[str, Upload] = WeakValueDictionary()
 """Uploads by their digest that this process need not read again."""

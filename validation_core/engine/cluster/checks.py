@@ -11,11 +11,12 @@ from typing import Any, cast
 import numpy as np
 
 from validation_core import keys
+from validation_core.array_files import Stored
 from validation_core.engine.cluster.entries import Entry, Name, content
 from validation_core.engine.cluster.worker import TaskResult
 from validation_core.engine.task import Task
 from validation_core.keys import Specification
-from validation_core.store import Store, Stored
+from validation_core.store import Store
 
 
 class InvalidAnswer(ValueError):

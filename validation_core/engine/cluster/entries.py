@@ -13,11 +13,12 @@ from typing import Any, NamedTuple, TypedDict, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.array_files import Stored
 from validation_core.engine.task import Task, numpy_as_json
 from validation_core.keys import Specification
 from validation_core.scores import trained_scores
 from validation_core.scores.trained_scores import Simulated
-from validation_core.store import Kind, Store, Stored
+from validation_core.store import Kind, Store
 
 
 class Name(NamedTuple):
