@@ -231,7 +231,7 @@ def _how(colt: CoLT) -> tuple[CoLT, int]:
         "paper": "Paper",
     }
     divergences: dict[Literal["w2", "sinkhorn"], str] = {"w2": "W₂", "sinkhorn": "Sinkhorn"}
-    with st.expander("Training"):
+    with st.expander("Objective and seed"):
         preset = segmented(
             "Preset",
             presets,

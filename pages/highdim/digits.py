@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.highdim.waiting import ready
-from pages.ui import live
+from pages.ui import address, live
 from pages.ui.forms import segmented
 from pages.ui.services import services, stored
 from validation_core.benchmarks.digits import Truth
@@ -15,10 +15,13 @@ TRUTHS: dict[Truth, str] = {
     "handwritten": "handwritten digits",
     "generated": "the generator with all steps",
 }
+_URL = "gamma", "beta"
 
 
 def show() -> None:
     """Draws of p and q, those with extreme scores, a map of the score, and power."""
+    for name in _URL:
+        address.owned(name, "digits")
     pictures = st.container()
     truth = segmented("p draws", TRUTHS, "truth")
     with pictures:
@@ -31,7 +34,7 @@ def _show(study: DigitsStudy) -> None:
     payload = live.once(
         ("digits", study.key), lambda: pictures.payload(study, stored(study.key, study))
     )
-    live.chart(payload, key="digits-live", url=("gamma", "beta"), save_as="Digits")
+    live.chart(payload, key="digits-live", url=_URL, save_as="Digits")
     st.caption(
         "5,000 digits of MNIST, 14 × 14; q is a diffusion trained on them with their labels. The "
         "paper asks the same of generators of CIFAR-10. The classifier is a small head on a "

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.highdim.waiting import ready
 from pages.papers.numbers import show_sheet
-from pages.ui import jobs, live
+from pages.ui import address, jobs, live
 from pages.ui.forms import segmented
 from pages.ui.once import same
 from pages.ui.services import services, stored
@@ -29,6 +29,7 @@ _LENSES: dict[Lens, str] = {"isothermal": "Isothermal", "affine": "Affine"}
 
 def show() -> None:
     """The whole view."""
+    address.owned("gamma", "lensing")
     pictures = st.container()
     lens = segmented(
         "Lens",

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.highdim.waiting import ready
-from pages.ui import live
+from pages.ui import address, live
 from pages.ui.forms import form
 from pages.ui.once import same
 from pages.ui.services import services, stored
@@ -13,9 +13,13 @@ from validation_core.explorers.highdim.sphere_flow import pictures
 from validation_core.explorers.highdim.sphere_flow.study import SphereStudy, other_tests
 from validation_core.sweep.progress import collect
 
+_URL = "gamma", "beta"
+
 
 def show() -> None:
     """The sphere, the direction that q moves, and the power of tests: of three against its law."""
+    for name in _URL:
+        address.owned(name, "sphere")
     pictures = st.container()
     with st.container(horizontal=True, width="content"):
         benchmark = form(SphereFlow, "sphere")
@@ -33,7 +37,7 @@ def _show(study: SphereStudy) -> None:
         ("sphere flow", study.key, *((c.label, c.gamma, c.trials, c.rejections) for c in others)),
         lambda: pictures.payload(study, stored(study.key, study), others),
     )
-    live.chart(payload, key="sphere-live", url=("gamma", "beta"), save_as="Sphere flow")
+    live.chart(payload, key="sphere-live", url=_URL, save_as="Sphere flow")
     st.caption(
         "p is a normalizing flow, q the same flow with the mean of its base moved by gamma "
         "along one direction of 100. Their log ratio is known, so the exact power is known. "

@@ -19,12 +19,13 @@ from validation_core.api.observation import Prepared, missing_answers, prepare
 from validation_core.diagnosis import examples, tasks
 from validation_core.diagnosis.my_observation.answer import ObservationAnswer, worst_first
 from validation_core.diagnosis.my_observation.look import look, require_x
+from validation_core.diagnosis.questions.observation.place import Where
 from validation_core.localization.neighbours import central_row
 from validation_core.tables import TableUpload, Upload
 from validation_core.tables.observed import read_observation
 
 _WAVE = "A second wave"
-_ABOUT = "Example: an epidemic with a second wave, which the simulator cannot make."
+_ABOUT_WAVE = "Example: an epidemic with a second wave, which the simulator cannot make."
 _MEGABYTES = 50
 _BESIDE = 260  # pixels that a desk has left beside the inputs
 _FILE = (
@@ -64,7 +65,7 @@ def _prepared(upload: TableUpload, example: bool, inputs: DeltaGenerator) -> Pre
         except NothingTyped:
             return None
         if example:
-            st.caption(_ABOUT, width=_BESIDE)
+            st.caption(_about(where), width=_BESIDE)
     try:
         given: Mapping[str, Any] = {} if sent is None else read_observation(sent, sent.name)
         if "x_o" not in given:
@@ -75,7 +76,16 @@ def _prepared(upload: TableUpload, example: bool, inputs: DeltaGenerator) -> Pre
         return None
 
 
-def _picked(upload: TableUpload, where: Any, example: bool) -> dict[str, Any]:
+def _about(where: Where) -> str:
+    """What the example's observation is."""
+    if where is None:
+        return _ABOUT_WAVE
+    if isinstance(where, int):
+        return f"Row {where:,} of the example: a simulation, whose true parameters are known."
+    return "Example: your own x, and q of the example."
+
+
+def _picked(upload: TableUpload, where: Where, example: bool) -> dict[str, Any]:
     """The argument that names the observation which was picked; none for the table's own."""
     if where is not None:
         return {"x_o": where}
@@ -129,7 +139,7 @@ alpha, seed = view.level((0.01, 0.05, 0.1)), view.seed()
 live.one_screen(1.7)
 st.title("Can I trust q at my observation?", anchor=False)
 jobs.notices()
-inputs = st.container(horizontal=True, vertical_alignment="bottom", key="inputs")
+inputs = st.container(horizontal=True, vertical_alignment="top", key="inputs")
 chosen, example = _chosen(inputs)
 for label, upload in chosen[:1]:
     _show(upload, label, example, inputs)

@@ -12,6 +12,7 @@ from validation_core import Boundary, Gaussian, Trained
 from validation_core.explorers.conformal.study import Learned
 from validation_core.explorers.playground import pictures
 from validation_core.explorers.playground.study import PlaygroundStudy, named
+from validation_core.panels.gamma_scale import GammaScale
 from validation_core.types import Benchmark
 
 VIEWS = {"pictures": "Pictures", "trials": "p-values over trials"}
@@ -84,6 +85,20 @@ def _beside(gamma: float, gammas: Sequence[float]) -> str:
     return f"{min(alike or gammas, key=lambda place: abs(place - gamma)):.6g}"
 
 
+def _about(study: PlaygroundStudy) -> str:
+    """What the pictures show, and what to do: drag the benchmark's own slider, if it has one."""
+    estimate, drag = "an estimate q, wrong by γ", ", drag γ"
+    if len(study.gammas) == 1:
+        estimate, drag = "a wrong estimate q", ""
+    elif isinstance(study.benchmark, Trained):
+        slider = GammaScale.of(study.benchmark).slider
+        estimate, drag = "an estimate q, learnt from simulations", f", drag {slider}"
+    return (
+        f"Blue: draws of the true posterior p. Orange: draws of {estimate}. "
+        f"Pick one of {len(strip.shown())} benchmarks{drag}: who notices?"
+    )
+
+
 live.one_screen(1.9)
 with st.container(gap="xsmall"):
     with st.container(
@@ -91,14 +106,11 @@ with st.container(gap="xsmall"):
     ):
         st.title("Is a learned posterior right?", anchor=False, width="content")
         view = segmented("View", VIEWS, "view", label_visibility="collapsed")
-    with st.container(key="about"):
-        st.caption(
-            "Blue: draws of the true posterior p. Orange: draws of an estimate q, wrong by γ. "
-            f"Pick one of {len(strip.shown())} benchmarks, drag γ: who notices?"
-        )
+    about = st.container(key="about")
     jobs.notices()
     name = strip.choose()
 study = PlaygroundStudy(benchmark=named()[name])
+about.caption(_about(study))
 if study.done(services().store):
     _pictures(name, study, view)
 else:

@@ -141,7 +141,7 @@ def setting(
     visit.keys.add(key)
     if key not in st.session_state:
         st.session_state[key] = linked
-        if note and name not in visit.known:
+        if note and not drawn(name):
             visit.notes[key] = linked, note
     value = draw()
     say(name, () if value == usual else texts(value), same=value == linked)
@@ -154,6 +154,11 @@ def setting(
 def asked(name: str) -> _Texts:
     """The texts of a name in the address, after pending changes; empty for an absent one."""
     return _visit().asked.get(name, st.query_params.get_all(name))
+
+
+def drawn(name: str) -> bool:
+    """Whether an earlier run drew a setting of this name: its value is no longer a link's."""
+    return name in _visit().known
 
 
 def say(name: str, texts: _Texts, *, same: bool = False) -> None:

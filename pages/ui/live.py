@@ -135,6 +135,8 @@ def _other(names: Sequence[str], linked: Sequence[float], shown: Sequence[float]
     """Values of a link that the grid lacks, with the values shown instead."""
     sentences = []
     for name, value, near in zip(names, linked, shown, strict=False):
+        if address.drawn(name):
+            continue
         text = "".join(address.asked(name)[-1:])
         if text and address.number(text) is None:
             sentences.append(address.unknown(name, text, f"{near:g}"))

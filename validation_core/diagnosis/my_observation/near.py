@@ -18,11 +18,12 @@ from validation_core.localization import neighbours
 from validation_core.relabelling.claims import parameter_name
 from validation_core.rng import stream
 from validation_core.statistics.betting import log_wealth, mean_wealth
-from validation_core.text import list_text, number_text, said_equals, share_text
+from validation_core.text import level_text, list_text, number_text, said_equals, share_text
 from validation_core.types import Array, PosteriorTable
 
 _ROWS = 2000  # nearest simulations that are bet on, at most
 _MOST = 0.5  # of a table's rows, beyond which these are no neighbourhood
+_SAID = np.log(1e6)  # no reader acts on larger evidence
 _TITLE = "Is q calibrated near it?"
 _CANNOT = (
     "It speaks of the simulations nearest to your observation, not of the observation itself: an "
@@ -125,19 +126,37 @@ def _sentences(
         )
     named = [parameter_name(names, each) for each in found.named(alpha)[:3]]
     where = f", in {list_text(named)}" if named else ""
+    most = int(found.wealth.argmax()) + 1
+    claim = f"q is wrong among the {after:,} simulations nearest to your observation{where}"
+    p = f"p {said_equals(found.pvalue)}, valid however many are looked at"
+    far = [_mostly_elsewhere(found, most, after, rows)] if most > _MOST * rows else []
+    if most == after:
+        return f"{claim} ({p}).", *far
+    least = found.wealth[after:most].min()
+    fell = f", after a fall to {_odds(least)} in between" if least < 0 else ""
     return (
-        f"q is wrong among the {after:,} simulations nearest to your observation{where} "
-        f"(p {said_equals(found.pvalue)}, valid however many are looked at).",
-        *([_mostly_elsewhere(found, after, rows)] if after > _MOST * rows else []),
+        f"{claim} ({_odds(found.wealth[after - 1])} against q, rejected at {level_text(alpha)}).",
+        f"Evidence is largest over the {most:,} nearest: {_odds(found.wealth.max())} ({p}){fell}.",
+        *far,
     )
 
 
-def _mostly_elsewhere(found: RankEvidence, after: int, rows: int) -> str:
-    """That an error shows over most of the table alone, and how little near the observation."""
+def _odds(wealth: float) -> str:
+    """Log evidence to 1: `0.19 to 1`, `2,900 to 1`."""
+    if wealth >= _SAID:
+        return "over a million to 1"
+    odds = float(np.exp(wealth))
+    size = f"{float(f'{odds:.2g}'):,.0f}" if odds >= 99.5 else number_text(odds, 2)
+    return f"{size} to 1"
+
+
+def _mostly_elsewhere(found: RankEvidence, most: int, after: int, rows: int) -> str:
+    """That evidence is largest over most of the table, and how much is near the observation."""
     close = max(1, rows // 10)
-    least = float(np.exp(max(found.wealth[:close].max(), 0.0)))
+    least = max(float(found.wealth[:close].max()), 0.0)
+    what = "the error" if after > _MOST * rows else "some of that evidence"
     return (
-        f"These are {share_text(after / rows)} of the table: the error may lie far from your "
-        f"observation. Its {close:,} nearest simulations alone give at most "
-        f"{number_text(least, 2)} to 1 against q."
+        f"These are {share_text(most / rows)} of the table: {what} may lie far from your "
+        f"observation. Its {close:,} nearest simulations alone give at most {_odds(least)} "
+        "against q."
     )

@@ -114,7 +114,7 @@ def _one(
     if ranked.as_strange[0] == 0:
         return (
             "No check on simulations speaks for your observation: the simulator could hardly "
-            f"have made it{place}, {count} as strange (p {said_equals(p)}){where}.",
+            f"have made it{place}, since {count} as strange (p {said_equals(p)}){where}.",
             distance,
         )
     return (

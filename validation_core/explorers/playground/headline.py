@@ -120,11 +120,17 @@ def _strongest_and_weakest(rate: Array) -> str:
     best, worst = order[0], order[-1]
     if shown[_UNIFORM] == shown[worst]:
         worst = _UNIFORM
-    alike = shown.count(shown[best]) - 1
-    most = f"like {alike} other{'s' * (alike > 1)}" if alike else "the most of five tests"
+
+    def place(i: int, alone: str) -> str:
+        alike = shown.count(shown[i]) - 1
+        return f"like {alike} other{'s' * (alike > 1)}" if alike else alone
+
+    strong, weak = (f"{short_title(METHODS[i])} in {shown[i]}" for i in (best, worst))
     if best == _UNIFORM:
-        return f"{own}, {most}; {short_title(METHODS[worst])} in {shown[worst]}, the fewest."
-    strong = f"{short_title(METHODS[best])} in {shown[best]}"
+        own += f", {place(best, 'the most of five tests')}"
+        return f"{own}; {weak}, {place(worst, 'the fewest')}."
     if worst == _UNIFORM:
-        return f"{own}, the fewest of five tests; {strong}, the most."
-    return f"{own}; {strong}, {most}; {short_title(METHODS[worst])} in {shown[worst]}, the fewest."
+        own += f", {place(worst, 'the fewest of five tests')}"
+        return f"{own}; {strong}, {place(best, 'the most')}."
+    most = place(best, "the most of five tests")
+    return f"{own}; {strong}, {most}; {weak}, {place(worst, 'the fewest')}."

@@ -126,9 +126,10 @@ def _headline(
     seen: Playground, rejected: NDArray[np.bool_], label: str, scale: GammaScale
 ) -> Text:
     right = np.broadcast_to(seen.gammas == 0, rejected.shape[:-1])
+    begin = f"At {{gamma}}{{right}} {label} rejects q"
     return sentence(
-        f"At {{gamma}}{{right}} {label} rejects q in {{share}} of {rejected.shape[-1]} trials"
-        "{chance}.",
+        f"{begin if len(seen.gammas) > 1 else f'{label} rejects this q'} in {{share}} of "
+        f"{rejected.shape[-1]} trials{{chance}}.",
         gamma=over([_place(gamma, scale) for gamma in seen.gammas], "gamma"),
         right=over(np.where(right, ", where q is correct,", ""), "beta", "gamma"),
         share=written(rejected.mean(-1), "{:.0%}", "beta", "gamma"),

@@ -41,7 +41,7 @@ from validation_core.explorers.weak_classifiers.study import (
     false_alarms,
 )
 from validation_core.scores import LinearBoundary
-from validation_core.text import list_text
+from validation_core.text import list_text, said_pvalue
 from validation_core.types import Array, Joint, MethodStyle, TwoSamples
 
 _C2ST_COLOR, _MULTIPLE_COLOR, _UNIFORM_COLOR = (
@@ -108,7 +108,7 @@ def headline(rates: RejectionRates) -> Text:
 
 
 def correct_q_text(n: int) -> str:
-    """How often each test would reject a correct q, along the shift of the boundary."""
+    """How often each test would reject a correct q, along the shift of an unturned boundary."""
     places = (0.0, 1.0, 2.0)
     c2st = [at(false_alarms(n), c, 0.0)[0] for c in places]
     alarms = list_text(
@@ -116,8 +116,9 @@ def correct_q_text(n: int) -> str:
     )
     return (
         "**If q were correct,** the two clouds would coincide, and so would the two histograms. "
-        "Multiple and Uniform would reject one sample in twenty, wherever the boundary lies. C2ST "
-        f"would reject {alarms}: fewer, because its null is too wide there."
+        "Multiple and Uniform would reject one sample in twenty, wherever the boundary lies. With "
+        f"a boundary that is not turned, C2ST would reject {alarms}: fewer, because its null is "
+        "too wide there."
     )
 
 
@@ -199,7 +200,6 @@ def _histograms(blocks: TwoSamples, pvalues: RejectionRates, m: int) -> Panel:
             ),
         ]
     marks.append(VLine(0.0, dash="4 3", label="threshold"))
-    words = {name: pvalue_labels(values) for name, values in pvalues._asdict().items()}
     return Panel(
         marks,
         title="Scores under p and under q",
@@ -210,10 +210,10 @@ def _histograms(blocks: TwoSamples, pvalues: RejectionRates, m: int) -> Panel:
             "Shifting moves both past the threshold and changes no ranking; turning slides them "
             "together. p-values of this sample: C2ST {c2st} (per-class variance {per_class}), "
             f"Multiple {{multiple}}, Uniform({m}) {{uniform}}.",
-            c2st=over(words["c2st"], "c", "angle"),
-            per_class=over(words["per_class"], "c", "angle"),
-            multiple=over(words["multiple"], "angle"),
-            uniform=over(words["uniform"], "angle"),
+            c2st=written(pvalues.c2st, said_pvalue, "c", "angle"),
+            per_class=written(pvalues.per_class, said_pvalue, "c", "angle"),
+            multiple=written(pvalues.multiple, said_pvalue, "angle"),
+            uniform=written(pvalues.uniform, said_pvalue, "angle"),
         ),
     )
 
@@ -254,7 +254,7 @@ def _power_panel(
         f"{trials} trials with 95% Wilson intervals."
         if by_c
         else "Vertical lines mark where the sliders stand. If q were correct, Multiple and "
-        "Uniform would lie at the dashed 5%, and C2ST under it where the boundary is off.",
+        "Uniform would lie at the dashed 5%, and C2ST near it or under it.",
     )
 
 
@@ -279,9 +279,3 @@ def percent_labels(values: Array) -> Array:
     texts = np.vectorize(lambda v: f"{min(max(100 * v, 0), 100):.0f}%")(values)
     texts = np.where((values > 0) & (values < 0.005), "under 1%", texts)
     return np.where((values < 1) & (values >= 0.995), "over 99%", texts)
-
-
-def pvalue_labels(values: Array) -> Array:
-    """Format 0.0312 as .031; never as 0."""
-    texts = np.vectorize(lambda v: f"{min(v, 0.999):.3f}"[1:])(values)
-    return np.where(values < 0.001, "< .001", texts)

@@ -35,7 +35,7 @@ from validation_core.drawing.power_curves import (
 )
 from validation_core.drawing.rank_histogram import rank_counts
 from validation_core.localization import Maps
-from validation_core.panels.colt.theta import gamma_slider
+from validation_core.panels.colt.theta import ANOTHER_SEED, gamma_slider
 from validation_core.panels.gamma_scale import STRENGTH, GammaScale
 from validation_core.panels.power import IF_CORRECT, PowerCurve, curves
 from validation_core.sweep.rates import rate_interval
@@ -194,7 +194,7 @@ def _uniform(maps: Maps, correct: bool, alpha: float) -> str:
     conclusion = "are not uniform" if maps.pvalue <= alpha else "give no evidence against q"
     size = f"their distance from uniform is {interval_text((at, low, high), '.3f')}"
     if correct and maps.pvalue <= alpha:
-        chance = by_chance_text(alpha, "try another seed, under Training")
+        chance = by_chance_text(alpha, ANOTHER_SEED)
         return f"True values' ranks have KS p-value {p}; {size}. {chance}"
     return (
         f"True values' ranks {conclusion} at level {level_text(alpha)} (KS p-value {p}): {size}."

@@ -37,6 +37,8 @@ from validation_core.panels.gamma_scale import STRENGTH, GammaScale
 from validation_core.types import Array, Benchmark
 
 COLT = style.method_style("colt").color
+ANOTHER_SEED = "try another seed, in the sidebar under Objective and seed"
+"""What to do where a correct q is rejected."""
 Q_SHOWN, TRUTH_SHOWN = 180, 120
 """Points in a picture: more would hide one another."""
 _FILL = 0.14  # how opaque a region is

@@ -28,7 +28,14 @@ from validation_core.drawing.marks import (
 )
 from validation_core.localization import LocalRate, Maps, RateCurve, local_rate, truth_curve
 from validation_core.panels.colt import theta
-from validation_core.panels.colt.theta import COLT, ThetaAxes, cell_edges, gamma_slider, subscript
+from validation_core.panels.colt.theta import (
+    ANOTHER_SEED,
+    COLT,
+    ThetaAxes,
+    cell_edges,
+    gamma_slider,
+    subscript,
+)
 from validation_core.panels.gamma_scale import STRENGTH, GammaScale
 from validation_core.text import by_chance_text, interval_text, numbered, said_equals, signed_text
 from validation_core.types import Array
@@ -291,7 +298,7 @@ def headline(maps: Maps, correct: bool, alpha: float) -> Text:
     )
     verdict = f" ({p})." if maps.pvalue <= alpha else f": no evidence against q ({p})."
     if correct and maps.pvalue <= alpha:
-        verdict += f" {by_chance_text(alpha, 'try another seed, under Training')}"
+        verdict += f" {by_chance_text(alpha, ANOTHER_SEED)}"
     name = "x = {x}" if maps.x_at.shape[1] <= 3 else "place {x}"
     several = maps.truth.shape[1] > 1
     local = f" At {name} it holds {{share}} of the true values{{says}}" if several else ""

@@ -22,6 +22,7 @@ from validation_core.drawing.marks import (
     Shades,
     Slider,
     Text,
+    formatted,
     over,
     sentence,
     written,
@@ -42,12 +43,13 @@ from validation_core.explorers.highdim.images.study import (
 )
 from validation_core.explorers.highdim.ranked_images import Pixels
 from validation_core.explorers.highdim.rejections import power_panel, rejections_in_words
-from validation_core.text import capitalise, signed_text
+from validation_core.text import capitalise
 from validation_core.types import Array, MethodStyle
 
 _PITCH = SIDE + STRIDE  # from one image to the next, a whole number of a map's cells
 _NAME, _SAID = 13, 13  # pixels of an image, left above a row for its name, below for its scores
 _CELLS = _PITCH // STRIDE
+_NOTHING = "At gamma = 0 nothing was done to q's images: there is nothing to show."
 _EDGE = (PATCH - STRIDE) // 2  # the first cell's middle is the first patch's
 
 
@@ -147,10 +149,11 @@ class _ContactSheet:
     def heat(self, values: Array) -> None:
         """Add a row of maps (G, K, C, C), rows from above, as shares of the largest at each gamma.
 
+        NaN is left blank.
         Each gamma has its own network, whose scale is arbitrary.
         """
         _, k, c, _ = values.shape
-        shares = np.clip(values / _largest(values)[:, None, None, None], -1, 1)
+        shares = np.clip(values / _largest(np.nan_to_num(values))[:, None, None, None], -1, 1)
         cells = np.full((len(values), c, _CELLS * k), np.nan)
         for i in range(k):
             cells[:, :, _CELLS * i : _CELLS * i + c] = shares[:, i, ::-1]
@@ -190,27 +193,35 @@ def _largest(values: Array) -> Array:
 def _examples_panel(pictures: ImageExamples, scored: ScoredImages | None) -> Panel:
     """The same crops at every gamma: clean, corrupted, their difference, and occlusion maps."""
     sheet = _ContactSheet(len(pictures.clean))
-    for name, pixels, moving in (
-        ("clean: a draw of p", pictures.clean, False),
-        ("corrupted: a draw of q", pictures.corrupted, True),
-        (f"what was done, × {pictures.factor}", pictures.difference, True),
+    right = pictures.gammas == 0
+    for name, unchanged, pixels, rank in (
+        ("clean: a draw of p", "clean: a draw of p", pictures.clean, scored and scored.clean_rank),
+        (
+            "corrupted: a draw of q",
+            "not corrupted: a draw of q",
+            pictures.corrupted,
+            scored and scored.corrupted_rank,
+        ),
+        (
+            f"what was done, × {pictures.factor}",
+            "what was done: nothing",
+            pictures.difference,
+            None,
+        ),
     ):
-        sheet.name(name)
-        sheet.images(pixels, moving=moving)
-        if scored and name.startswith("cl"):
-            sheet.said(_written(scored.clean, scored.clean_rank))
-            sheet.down -= _SAID
-        if scored and name.startswith("co"):
-            sheet.said(_written(scored.corrupted, scored.corrupted_rank))
+        sheet.name(over(np.where(right, unchanged, name), "gamma"))
+        sheet.images(pixels, moving=pixels is not pictures.clean)
+        if rank is not None:
+            sheet.said(formatted(rank, _share))
             sheet.down -= _SAID
     caption = "Grey: nothing was changed. The classifier's scores appear once it has learnt."
     if scored:
-        sheet.name("score of the corrupted one where a patch hides it")
+        sheet.name("score of q's draw where a patch hides it")
         sheet.heat(scored.hidden_examples)
         caption = (
-            "Under an image: its score by the trained classifier (high looks like p), and the "
-            "share of p's images that score lower. Maps: a grey patch of "
-            f"{PATCH} × {PATCH} pixels is slid over the corrupted image."
+            "Under an image: the share of p's images whose score by the trained classifier (high "
+            f"looks like p) is lower. Maps: a grey patch of {PATCH} × {PATCH} pixels is slid over "
+            "q's image."
         )
     return sheet.panel(
         title="The same images before and after",
@@ -218,15 +229,6 @@ def _examples_panel(pictures: ImageExamples, scored: ScoredImages | None) -> Pan
         square=scored is not None,
         height=340,
     )
-
-
-def _written(scores: Array, ranks: Array) -> NDArray[np.str_]:
-    """Scores with their ranks as text, (G, K)."""
-    lines = [
-        [f"{signed_text(score, '.1f')} · {_share(rank)}" for score, rank in zip(*row, strict=True)]
-        for row in zip(scores.tolist(), np.asarray(ranks, float).tolist(), strict=True)
-    ]
-    return np.array(lines)
 
 
 def _share(rank: float) -> str:
@@ -276,14 +278,26 @@ def _repaired(scored: ScoredImages) -> Panel:
         "Where the corruption gives q away",
         "The same, with the patch as it was before the corruption instead of grey, at most "
         "{largest}: the bluer, the more the corruption shows there.",
+        nothing=scored.pictures.gammas == 0,
     )
 
 
-def _map(values: Array, title: str, words: str) -> Panel:
+def _map(
+    values: Array, title: str, words: str, *, nothing: NDArray[np.bool_] | None = None
+) -> Panel:
+    """A map over gamma (G, C, C).
+
+    Args:
+        nothing: where q's images are p's and there is no map (G,).
+    """
+    none = np.zeros(len(values), bool) if nothing is None else nothing
     sheet = _ContactSheet(1)
-    sheet.heat(values[:, None])
+    sheet.heat(np.where(none[:, None, None], np.nan, values)[:, None])
+    said = over(np.where(none, "nothing was done", ""), "gamma")
+    sheet.marks.append(Note(SIDE / 2, -SIDE / 2, said, anchor="middle"))
     largest = np.abs(np.asarray(values, float)).reshape(len(values), -1).max(1)
-    caption = sentence(words, largest=written(largest, "{:.2g}", "gamma"))
+    captions = [words.format(largest=f"{size:.2g}") for size in largest]
+    caption = over(np.where(none, _NOTHING, captions), "gamma")
     return sheet.panel(title=title, caption=caption, height=230)
 
 
