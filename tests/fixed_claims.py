@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import numpy as np
 
 from validation_core.diagnosis import default_methods
 from validation_core.diagnosis.tasks import register_upload, relabelling_for
 from validation_core.relabelling.claims import Claims
 from validation_core.relabelling.result import OmnibusResult
+
+_PARAMETERS = 100
 
 
 @dataclass(frozen=True)
@@ -18,6 +23,25 @@ class FixedClaims:
     pvalue: float = 0.0
     parameters: Mapping[int, float] = field(default_factory=dict)
     alpha: float = 0.05
+    families: Sequence[str] = ("means", "widths", "shapes")
+    """Claimed by themselves of every parameter that is off."""
+
+    @property
+    def level(self) -> float:
+        return self.alpha
+
+    @property
+    def result(self) -> SimpleNamespace:
+        claims = [
+            SimpleNamespace(family=family, which=(which,), along=None, kind="")
+            for family in self.families
+            for which in range(_PARAMETERS)
+        ]
+        return SimpleNamespace(claims=claims, minus_log_p=np.ones(len(claims)))
+
+    @property
+    def named(self) -> np.ndarray:
+        return np.zeros(len(self.families) * _PARAMETERS)
 
     @property
     def found(self) -> bool:

@@ -244,3 +244,27 @@ def test_only_one_module_reads_and_writes_the_address():
         if re.search(r"st\.query_params|\bbind=", path.read_text())
     ]
     assert users == ["pages/ui/address.py"]
+
+
+@pytest.mark.usefixtures("_idle")
+def test_gamma_of_one_system_is_not_that_of_the_next():
+    page = AppTest.from_file(MAIN, default_timeout=120).run()
+    page.query_params.clear()
+    page.query_params.update({"system": "digits", "gamma": "5", "beta": "0.1"})
+    page.switch_page("highdim/page.py").run()
+    assert not page.exception
+    assert says(page)["gamma"] == ["5"], "a link opens what it says"
+    for system in ("sphere", "lensing", "images"):
+        page.segmented_control(key="system").set_value(system).run()
+        assert not page.exception
+        assert says(page).keys() <= {"system"}
+        assert not any("The link says" in caption.value for caption in page.caption)
+
+
+@pytest.mark.usefixtures("_idle")
+def test_a_system_says_which_gamma_of_a_link_it_lacks():
+    page = AppTest.from_file(MAIN, default_timeout=120).run()
+    page.query_params.clear()
+    page.query_params.update({"system": "sphere", "gamma": "5"})
+    page.switch_page("highdim/page.py").run()
+    assert any("The link says gamma = 5, which is not on" in each.value for each in page.caption)

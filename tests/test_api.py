@@ -180,7 +180,7 @@ def test_results_show_themselves_and_are_saved(found, table, store, tmp_path):
         assert json.loads(result.to_json())
         assert result.title in repr(result)
         assert result.figure(result.figures()[0].title) is not None
-        with pytest.raises(ValueError, match="has the figures"):
+        with pytest.raises(ValueError, match="The figures here are"):
             result.figure("nothing")
         for ending in ("html", "json", "csv"):
             path = result.save(tmp_path / f"out.{ending}")
@@ -287,6 +287,42 @@ def test_options_have_names_of_their_own():
 class Terminal(io.StringIO):
     def isatty(self):
         return True
+
+
+def test_a_method_has_its_options_in_one_text(table, store):
+    found = npt.diagnose(
+        table, ["sbc", "omnibus:learned=false"], "none", store=store, progress=False
+    )
+    assert len(found.diagnosis.records) == 2
+    for several in ("sbc,tarp", ["omnibus:learned=false,sbc"]):
+        with pytest.raises(ValueError, match="repeat --method on the command line"):
+            npt.diagnose(table, several)
+
+
+@pytest.mark.parametrize("seed", [1.5, -1, "0"])
+def test_a_seed_is_a_whole_number(table, seed):
+    with pytest.raises((TypeError, ValueError), match="A seed is a whole number, 0 or more; got"):
+        npt.diagnose(table, "sbc", "none", seed=seed)
+
+
+def test_natural_calls_are_taken_or_refused_in_words(table, store):
+    one = npt.observation(table, rows=3, local=False, progress=False)
+    np.testing.assert_array_equal(one.x_o, npt.observation(table, 3, local=False).x_o)
+    with pytest.raises(TypeError, match=r"in one list.*got 2 by themselves.*compare\(\[a, b\]\)"):
+        npt.compare(table, table)
+    with pytest.raises(TypeError, match="got 1 by itself"):
+        npt.compare(table)
+    with pytest.raises(TypeError, match="A model is its name in MODELS or a model; got 3"):
+        npt.divergence([3], "laplace")
+    with pytest.raises(ValueError, match="needs a closed form"):
+        npt.divergence(npt.MODELS, npt.ALGORITHMS)
+
+
+def test_a_perturbation_names_its_benchmark(capsys):
+    with pytest.raises(ValueError, match=r"npt\.Gaussian\(perturbation='heavy_tail'\)"):
+        npt.power("heavy_tail", [0.1], "sbc")
+    assert main(["power", "--benchmark", "blind_prior", "--method", "sbc", "--gamma", "1"]) == 2
+    assert "--benchmark gaussian --set perturbation=blind_prior" in capsys.readouterr().err
 
 
 def test_long_work_shows_a_bar_on_a_terminal_alone(table, store, monkeypatch):

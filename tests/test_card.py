@@ -3,6 +3,7 @@
 import io
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,16 +12,26 @@ from PIL import Image
 import validation_core as npt
 from tests import flows
 from tests.conftest import QUICK
+from tests.fixed_claims import FixedClaims
 from tests.reports import HOSTILE, diagnosed, table
 from validation_core import Store
+from validation_core.diagnosis import verdict
 from validation_core.diagnosis.card import diagnosis_card, typeset
 from validation_core.diagnosis.card import pictures as draw
-from validation_core.diagnosis.questions import answered_questions, by_name
+from validation_core.diagnosis.card.inputs import CardInputs
+from validation_core.diagnosis.card.place import where_wrong
+from validation_core.diagnosis.card.size import how_wrong
+from validation_core.diagnosis.questions import Asked, Names, answered_questions, by_name
+from validation_core.diagnosis.questions.calibration.claimed import claimed_errors
+from validation_core.diagnosis.questions.calibration.parameters import marginal_errors
+from validation_core.diagnosis.questions.calibration.result import ClaimedErrors
 from validation_core.diagnosis.questions.observation.place import unlike
+from validation_core.diagnosis.questions.over_x.result import ErrorsOverX
+from validation_core.diagnosis.questions.surface import PAGE, PYTHON, TERMINAL
 from validation_core.diagnosis.tasks import register_upload, save_upload
 from validation_core.drawing import letters, svg
 from validation_core.drawing.marks import Axis, Line, Note, Panel, Points, over
-from validation_core.methods import SBC
+from validation_core.methods import SBC, Omnibus
 from validation_core.relabelling.claims import Claims
 from validation_core.report import card as shown
 from validation_core.scores.upload_training import USUAL, trained_by
@@ -137,6 +148,18 @@ def test_small_tables_say_that_they_are_small():
     one = diagnosis_card(diagnosed(table(n=12, k=5)), {})
     assert one.title == "Not enough data"
     assert re.search(r"Bring about [\d,]+ simulations", one.next_steps[0])
+
+
+def test_few_true_values_are_told_from_few_rows(shared):
+    """400 rows of 50 true values: what is missed does not read as what would be enough."""
+    file = shared / "cases" / "same_theta_8_noises.npz"
+    result = npt.diagnose(
+        npt.read(file), methods=["omnibus:learned=false"], questions=(), progress=False
+    )
+    facts, steps = words(result.card)
+    assert "a bias of 0.5 posterior sd would be found" in steps
+    assert "distinct true values" in steps
+    assert "A bias below about 0.5 posterior" not in facts["Could be missed"]
 
 
 @pytest.mark.parametrize("sizes", [{"k": 1}, {"d": 1}, {"n": 30, "k": 2, "d": 5}])
@@ -332,3 +355,111 @@ def test_the_picture_marks_the_number_that_the_sentence_quotes():
     shown = draw.quantiles(ranks, "a", below=0.633).picture
     (note,) = [mark for mark in shown.marks if isinstance(mark, Note)]
     assert note.words == "63% lie below q's median"
+
+
+def _narrow(width=0.7, n=200, k=50, seed=1):
+    """A posterior of two parameters whose q is too narrow at every x."""
+    rng = np.random.default_rng(seed)
+    theta = rng.standard_normal((n, 2))
+    x = theta + 0.5 * rng.standard_normal((n, 2))
+    q = 0.8 * x[:, None] + width * 0.2**0.5 * rng.standard_normal((n, k, 2))
+    return Upload.of({"theta": theta, "x": x, "theta_q": q})
+
+
+def _placed(store, families):
+    """The card inputs of a table that is too narrow, beside a bias claimed in one place of x."""
+    result = npt.diagnose(
+        _narrow(), [Omnibus(learned=False)], ("size", "over_x"), store=store, progress=False
+    )
+    answers = result.answers
+    inputs = CardInputs(result.diagnosis, answers, result.asked)
+    place = next(one for one in answers["over_x"].result.worst if one.kind == "shift")
+    outside = replace(place.outside, value=0.01, low=-0.2, high=0.2, open=False)
+    inside = replace(place.inside, value=0.5, low=0.1, high=0.9, open=False)
+    inputs.__dict__["place"] = replace(place, inside=inside, outside=outside, parameter=1)
+    inputs.__dict__["off"] = tuple(
+        ClaimedErrors.of(one, families) for one in answers["size"].result.parameters
+    )
+    return inputs
+
+
+def test_of_a_place_only_its_own_kind_of_error_is_told(tmp_path):
+    """q is too narrow at every x: beside a bias in one place that is told, of both parameters."""
+    inputs = _placed(Store(tmp_path), ("widths",))
+    inputs.__dict__["_clearer_everywhere"] = False
+    assert where_wrong(inputs).endswith("Elsewhere no bias of theta_2 is seen.")
+    told = how_wrong(inputs)
+    assert told.startswith("theta_2: q sits 0.50 posterior sd too high (0.10 to 0.90) there.")
+    assert "theta_1 (too narrow)" in told
+    assert "theta_2 (too narrow)" in told
+
+
+def test_an_error_at_every_x_that_is_much_clearer_than_a_place_comes_first(tmp_path, monkeypatch):
+    inputs = _placed(Store(tmp_path), ("widths",))
+    monkeypatch.setattr(ErrorsOverX, "p_changes", lambda result, claims: 0.031)
+    assert inputs.problem.place is None
+    assert how_wrong(inputs).startswith("Both parameters too narrow")
+
+
+def test_no_way_is_told_that_the_verdict_does_not_name(tmp_path):
+    inputs = _placed(Store(tmp_path), ())
+    inputs.__dict__["place"] = None
+    for word in ("too narrow", "too wide", "times as wide", "posterior sd"):
+        assert word not in how_wrong(inputs)
+    (worst, *_) = by_name("size").describe(
+        inputs.answers["size"].result, Names(()), FixedClaims(0.001, families=())
+    )
+    assert "by themselves say how" in worst
+    assert "times as wide" not in worst
+
+
+def test_a_width_that_a_clearer_place_explains_is_not_claimed():
+    """As in the verdict's own list."""
+    width = SimpleNamespace(family="widths", which=(0,), along=None, kind="width")
+    move = SimpleNamespace(family="over_x", which=(0,), along=object(), kind="mean")
+    (errors, _) = marginal_errors(_narrow().data, 0)
+    errors = replace(errors, index=0)
+    for clear, told in (((5.0, 9.0), ""), ((9.0, 5.0), "narrow")):
+        claims = SimpleNamespace(
+            result=SimpleNamespace(claims=(width, move), minus_log_p=clear),
+            named=(0.001, 0.001), level=0.05, alpha=0.05, parameter=lambda which: 0.001,
+        )  # fmt: skip
+        assert claimed_errors([errors], claims)[0].misfit == told
+
+
+def test_a_budget_that_was_spent_and_rows_too_few_are_told_apart(tmp_path):
+    late = npt.diagnose(_narrow(), budget=0, store=Store(tmp_path), progress=False)
+    assert late.card.sentence == "No test ran in time."
+    assert late.card.next_steps[0] == (
+        "Raise the argument budget: not everything was worked out in time."
+    )
+    assert "Not worked out in time: raise the argument budget." in late.to_json()
+    one = npt.diagnose(_narrow(n=1), budget=0, store=Store(tmp_path), progress=False)
+    assert one.card.next_steps[0] == "Bring at least 50 simulations; a few hundred are better."
+
+
+SURFACES = {
+    PAGE: ("Compare posteriors", "Open At my observation", "under Each test"),
+    TERMINAL: ("nptlab compare A B", "nptlab observation FILE --row I", "--method all"),
+    PYTHON: ("npt.compare([a, b])", "npt.observation(table, row)", 'methods="all"'),
+}
+
+
+@pytest.mark.parametrize("surface", SURFACES, ids=("page", "terminal", "python"))
+def test_advice_can_be_followed_where_it_is_read(surface):
+    pending = verdict([], table(), pending=3)
+    steps = diagnosis_card(pending, {}, Asked(surface=surface)).next_steps
+    own = SURFACES[surface]
+    for words in own:
+        assert any(words in step for step in steps), words
+    others = {words for each in SURFACES.values() for words in each} - set(own)
+    assert not any(words in step for words in others for step in steps)
+
+
+def test_where_the_cause_was_not_asked_to_ask_for_it_is_advised():
+    found = diagnosed(table(shift=2.0))
+    for surface, words in ((TERMINAL, "--questions cause,over_x"),
+                           (PYTHON, 'questions=["cause", "over_x"]')):  # fmt: skip
+        steps = diagnosis_card(found, {}, Asked(frozenset(), surface=surface)).next_steps
+        assert any(step.endswith(f"{words}.") for step in steps)
+        assert not any("resemble" in step for step in steps)

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+import validation_core as npt
 from tests.conftest import ROOT
 from validation_core import __version__, diagnosis
 from validation_core.benchmarks import BENCHMARKS
@@ -325,9 +326,11 @@ def test_what_cannot_be_written_is_refused_before_anything_runs(capsys, tmp_path
 def test_figures_are_written_by_the_names_of_the_field(capsys, tmp_path):
     paths = {name: tmp_path / f"{name}.svg" for name in ("recovery", "ecdf", "coverage")}
     options = [part for name, path in paths.items() for part in ("--figure", f"{name}={path}")]
-    asked = ("diagnose", SAMPLE, "--method", "sbc", "--questions", "size")
-    said(capsys, *asked, *options)
+    asked = ("diagnose", SAMPLE, "--method", "sbc", "--questions", "none")
+    said(capsys, *asked, *options)  # their question is asked for them
     assert all(path.read_text().startswith("<svg") for path in paths.values())
+    heard = refused(capsys, *asked, "--figure", "recovry=o.pdf")  # before anything runs
+    assert "got 'recovry'. Did you mean 'recovery'?" in heard
     assert "got 'x.gif'" in refused(capsys, *asked, "--figure", "x.gif")
 
 
@@ -365,3 +368,20 @@ def test_a_reader_that_has_read_enough_ends_it_silently():
         running.stdout.close()
         assert running.stderr.read() == b""
     assert running.returncode == 141
+
+
+def test_an_unknown_figure_is_told_as_it_was_typed_beside_each_title_once(tmp_path):
+    result = npt.diagnose(SAMPLE, ["sbc"], "none", store=npt.Store(tmp_path), progress=False)
+    with pytest.raises(ValueError, match=r"got 'recovery'\. .*question \"size\"") as refusal:
+        result.drawn("recovery")
+    listed = str(refusal.value).partition("; got")[0].partition(": ")[2].split("; ")
+    assert len(listed) == len(set(listed))
+
+
+def test_two_samples_are_not_sent_to_a_test_that_needs_x():
+    samples = npt.Table.samples(np.zeros((150, 1)), np.ones((150, 1))).upload
+    assert "Within x" not in npt.Uniform().obstacle(samples)
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((100, 1))
+    table = npt.Table(rows, rows, rng.standard_normal((100, 9, 1))).upload
+    assert npt.Uniform().obstacle(table).endswith("Within x covers the same question.")

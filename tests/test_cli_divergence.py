@@ -13,6 +13,7 @@ from validation_core.bayes import HeartTransplants, Hospitals
 from validation_core.bayes.laplace import Laplace
 from validation_core.store import Store
 from validation_core.symmetric_divergence import InferenceRun, Plan, collect
+from validation_core.symmetric_divergence.nats_text import without_rounding
 
 SMALL = ("divergence", "--engine", "serial", "--datasets", "6", "--iterations", "5,20")
 HEART = (*SMALL, "--model", "heart_transplants")
@@ -64,6 +65,10 @@ def test_words_name_the_interval_and_the_failures(capsys):
     )
     assert max(map(len, heard.splitlines())) <= 80
     assert "M = 100" not in heard
+
+
+def test_nats_that_are_rounding_are_0():
+    assert [without_rounding(nats) for nats in (-3.8e-13, 2e-9, 0.166)] == [0.0, 2e-9, 0.166]
 
 
 def test_a_mean_that_rests_on_one_data_set_is_marked(capsys):

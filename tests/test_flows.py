@@ -22,6 +22,7 @@ from validation_core.cli.diagnose import print_diagnosis
 from validation_core.diagnosis import default_methods, verdict
 from validation_core.diagnosis.card import diagnosis_card
 from validation_core.diagnosis.questions import QUESTIONS, Asked
+from validation_core.diagnosis.questions.surface import TERMINAL
 from validation_core.diagnosis.tasks import records, register_upload
 from validation_core.report import card as shown
 from validation_core.tables import Upload
@@ -42,7 +43,7 @@ def outputs(result, capsys):
     """Every output; what they say of the verdict is one thing."""
     one = result.card
     capsys.readouterr()
-    print_diagnosis(replace(result, asked=replace(result.asked, how="--questions NAME")))
+    print_diagnosis(replace(result, asked=replace(result.asked, surface=TERMINAL)))
     text = capsys.readouterr().out
     data = json.loads(result.to_json())
     html = shown.html(one)
@@ -257,13 +258,13 @@ def test_sbc_alone_says_what_its_ranks_say_and_what_was_not_asked(shared, tmp_pa
     assert rules.facts(result.card) == {
         "How wrong": "theta_1: q sits too high; theta_2: q sits too high (by the ranks of true "
         "values, SBC).",
-        "Where": 'Not asked (questions=["where_x"]).',
+        "Where": 'Not asked (questions=["over_x"]).',
         "Likely cause": 'Not asked (questions=["cause"]).',
     }
     assert rules.broken(result) == []
     capsys.readouterr()
-    print_diagnosis(replace(result, asked=replace(result.asked, how="--questions NAME")))
-    assert "Where: Not asked (--questions where_x)." in capsys.readouterr().out
+    print_diagnosis(replace(result, asked=replace(result.asked, surface=TERMINAL)))
+    assert "Where: Not asked (--questions over_x)." in capsys.readouterr().out
 
 
 def test_a_table_without_x_is_shown_or_refused_in_words(shared, tmp_path, capsys):

@@ -5,9 +5,12 @@ import pytest
 from scipy import stats
 
 from validation_core import sampling
+from validation_core.benchmarks import BENCHMARKS, BayesModel, Spiral, Trained, Tree
 from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian, gaussian_parameters
 from validation_core.benchmarks.perturbations import PERTURBATIONS
+from validation_core.methods import SBC
 from validation_core.rng import stream
+from validation_core.sweep.plan import Sweep
 
 PERTURBED = [name for name in PERTURBATIONS if name != "blind_prior"]
 DENSE = [(3, 3), (10, 10)]
@@ -135,6 +138,36 @@ def test_papers_dimensions(dims):
 def test_bad_options_say_what_is_allowed(bad):
     with pytest.raises(ValueError, match="got"):
         Gaussian(**bad)
+
+
+@pytest.mark.parametrize(
+    ("name", "gamma", "rule"),
+    [
+        ("mode_collapse", 5, "from 0 to 1; got 5"),
+        ("additional_mode", -1, "from 0 to 1; got -1"),
+        ("heavy_tail", -1, "0 or more; got -1"),
+        ("anisotropic", -0.5, "0 or more; got -0.5"),
+        ("covariance_scaling", -1, "above -1; got -1"),
+        ("mean_shift", np.nan, "a finite number; got nan"),
+    ],
+)
+def test_a_gamma_without_a_q_is_refused_before_any_trial(name, gamma, rule):
+    with pytest.raises(ValueError, match=rule):
+        Sweep(benchmark=Gaussian(perturbation=name), methods=(SBC(),), gammas=(0.0, gamma))
+
+
+@pytest.mark.parametrize("kind", BENCHMARKS.values())
+def test_every_gamma_of_a_grid_has_a_q(kind):
+    for options in [{"perturbation": n} for n in PERTURBATIONS] if kind is Gaussian else [{}]:
+        benchmark = kind(**options)
+        for gamma in benchmark.gammas:
+            benchmark.check_gamma(gamma)
+
+
+@pytest.mark.parametrize("benchmark", [Spiral(), Tree(noise="added"), Trained(), BayesModel()])
+def test_other_benchmarks_refuse_a_negative_gamma(benchmark):
+    with pytest.raises(ValueError, match=r"gamma .*; got -1"):
+        benchmark.check_gamma(-1)
 
 
 @pytest.mark.parametrize("dims", [(1, 1), (2, 2), (1, 2), (5, 1)])

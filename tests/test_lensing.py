@@ -184,7 +184,7 @@ def test_unknown_options_are_refused(field, value):
 
 
 def test_gamma_outside_is_refused():
-    with pytest.raises(ValueError, match=r"gamma mixes two scores, 0 to 1; got 1\.5"):
+    with pytest.raises(ValueError, match=r"biased score, from 0 to 1; got 1\.5"):
         Lensing().q(np.zeros((1, PIXELS)), 1.5, stream(0))
 
 

@@ -1,8 +1,10 @@
 """Mending q: what weights regain on rows that they never saw, and when nothing is offered."""
 
 import json
+import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,7 +27,7 @@ from validation_core.mending.unused_inputs import unused_inputs
 from validation_core.statistics.slots import multiclass_contributions
 from validation_core.store import Store
 from validation_core.tables import Upload, read
-from validation_core.types import PosteriorTable
+from validation_core.types import Interval, PosteriorTable
 
 N, K, WEEKS = 150, 40, 8
 
@@ -203,8 +205,6 @@ def test_inputs_of_a_right_q_are_seldom_said_to_be_ignored():
 
 
 def test_neighbouring_inputs_are_named_as_a_range(shifted):
-    from dataclasses import replace
-
     table = weekly_table(0, [0, 1, 2, 3])
     found = replace(shifted, unused=unused_inputs(table, slot_ranks(table, 30), 0))
     names = Names(("a", "b"), [f"week{i + 1}" for i in range(WEEKS)])
@@ -239,6 +239,35 @@ def test_one_file_mends_new_draws_with_numpy_alone(results, tmp_path):
         assert isinstance(MendFunction.read(dict(file)), MendFunction)
     weighted = read(tmp_path / "weighted.npz")
     assert weighted.n == N
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({}, r"got draws\.npz, not readable .* Save one by np\.savez"),
+        ({"theta": np.zeros(3)}, "with theta. Save one by np.savez"),
+        ({"x": np.zeros((9, 2)), "theta_q": np.zeros((4, 30, 2))}, "a row for each simulation"),
+        ({"x": np.zeros((4, 9)), "theta_q": np.zeros((4, 30, 3))}, "It mends draws of 2"),
+        ({"x": np.full((4, 2), np.nan), "theta_q": np.zeros((4, 30, 2))}, "finite numbers"),
+    ],
+)
+def test_the_one_file_refuses_in_one_line(results, tmp_path, arrays, said):
+    for name, make in results["shifted"].files().items():
+        (tmp_path / name).write_bytes(make())
+    if arrays:
+        np.savez(tmp_path / "draws.npz", **arrays)
+    command = [sys.executable, "-I", "mend.py", "draws.npz", "out.npz"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("error: ")
+    assert ran.stderr.count("\n") == 1
+    assert re.search(said, ran.stderr)
+
+
+def test_a_lower_bound_is_rounded_down(shifted):
+    low = replace(shifted, gain=Interval(0.2, 0.1268, 0.3))
+    said = " ".join(mend_sentences(low, Names(("a", "b"), ("x",)), found=True))
+    assert "q is at least 0.12 nats from the true posterior" in said
 
 
 def test_other_draws_than_the_tables_are_refused(results):

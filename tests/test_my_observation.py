@@ -1,6 +1,7 @@
 """My observation: each answer where its truth is known, refusals, command, report, page."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from validation_core import report
 from validation_core.cli import main
 from validation_core.diagnosis import examples
 from validation_core.diagnosis.card import diagnosis_card
+from validation_core.diagnosis.evidence_curve import evidence_curve
 from validation_core.diagnosis.my_observation.look import look, observation_at, own_observation
 from validation_core.diagnosis.my_observation.near import evidence_near
 from validation_core.diagnosis.questions.observation.place import unlike
@@ -41,6 +43,7 @@ def test_far_out_the_first_sentence_says_that_no_check_speaks_for_it():
     result = asked(arrays(), np.full(3, 66.0))
     assert result.sentences[0].startswith("No check on simulations speaks for your observation")
     assert "none of 400 simulations is as strange (p = 0.0025)" in result.sentences[0]
+    assert "have made it, since none" in result.sentences[0]
     assert result["simulated"].state == "problem"
     assert "unlike these simulations" in " ".join(result["near"].sentences)
 
@@ -54,7 +57,7 @@ def test_a_usual_observation_of_a_right_q_has_no_problem():
 def test_an_error_near_the_observation_is_found_and_named():
     result = asked(arrays(bias=1.0), np.zeros(3))
     assert result.answers[0].name == "near"
-    assert ", in theta_1 (p" in result.sentences[0]
+    assert ", in theta_1 (" in result.sentences[0]
     assert "theta_2" not in result.sentences[0]
     assert asked(arrays(bias=1.0), np.full(3, 2.5))["near"].pvalue > result["near"].pvalue
 
@@ -63,10 +66,27 @@ def test_an_error_far_from_the_observation_is_not_put_near_it():
     table = arrays()
     table["theta"][np.argsort((table["x"] ** 2).sum(1))[-80:], 0] += 3
     said = asked(table, np.zeros(3))["near"].sentences
-    assert "of the table: the error may lie far from your observation" in said[1]
-    assert "40 nearest simulations alone give at most" in said[1]
+    assert "of the table: the error may lie far from your observation" in said[2]
+    assert "40 nearest simulations alone give at most" in said[2]
     close = asked(arrays(bias=1.0), np.zeros(3))["near"].sentences
     assert not any("far from your observation" in sentence for sentence in close)
+
+
+def test_the_few_that_reject_are_not_given_the_evidence_of_most_of_the_table():
+    table = arrays(bias=1.2, near=20)
+    table["theta"][np.argsort((table["x"] ** 2).sum(1))[150:], 0] += 0.8
+    answer = asked(table, np.zeros(3))["near"]
+    first, largest, where = answer.sentences[:3]
+    assert re.search(r"the \d+ simulations nearest .* \(\d\d to 1 against q, rejected", first)
+    assert "(p" not in first
+    assert re.search(r"over the 3\d\d nearest: .* to 1 \(p < 0.0001, valid", largest)
+    assert re.search(r"after a fall to 0\.\d+ to 1 in between\.$", largest)
+    assert "of the table: some of that evidence may lie far" in where
+
+
+def test_large_evidence_is_named_by_a_power_with_a_raised_exponent():
+    curve = evidence_curve(np.linspace(0, 30, 100), 0.05, "rows", "%{x} rows")
+    assert curve.y.names[-1] == "10¹²"
 
 
 def test_of_correct_tables_few_are_ever_rejected_near_an_observation():
@@ -269,8 +289,11 @@ def test_the_page_opens_with_an_example(monkeypatch):
     said = " ".join(text.value for text in page.markdown)
     assert "No check on simulations speaks for your observation" in said
     assert len(page.get("plotly_chart")) == 3
+    assert any("with a second wave" in text.value for text in page.caption)
     page.segmented_control(key="look-at").set_value("row").run()
     assert not page.exception
+    assert not any("second wave" in text.value for text in page.caption)
+    assert any("Row 0 of the example" in text.value for text in page.caption)
     assert "looks like one of the simulations" in " ".join(text.value for text in page.markdown)
 
 

@@ -174,6 +174,13 @@ def test_nearby_only_parameters_that_are_off_are_named_by_sizes_that_are_told():
     assert "inclination" not in quiet
 
 
+def test_nearby_says_among_which_rows_it_looked():
+    apart = nearby_text(nearby_of(OFF, EXACT), ("inclination", "phase"))
+    assert apart.startswith("Of 400 rows at the 50 nearest in x (p = 0.001), ")
+    own = nearby_text(nearby_of(OFF, EXACT), ("inclination", "phase"), own=True)
+    assert own.startswith("Of 400 rows, its own with them, at the 50 nearest in x")
+
+
 def test_nearby_a_bias_beyond_all_draws_is_a_bound(store):
     table = normals(n=400, k=40, m=1, seed=3)
     far = PosteriorTable(table.theta + np.array([6.0, 0.0]), table.x, table.q)

@@ -12,6 +12,7 @@ import pytest
 
 import validation_core as npt
 from validation_core.cli import main
+from validation_core.diagnosis.pvalues import plain_pvalue, plain_pvalues
 from validation_core.report.numbers import schema
 
 N, K = 200, 20
@@ -104,6 +105,45 @@ def _standardised():
     theta = 50 + 30 * rng.standard_normal((N, 1))
     x = theta + rng.standard_normal((N, 1))
     return npt.Table(theta, x, (x[:, None] - 50 + rng.standard_normal((N, K, 1))) / 30)
+
+
+def test_a_file_to_correct_first_has_one_verdict_everywhere(saved, capsys, store):
+    _standardised().save("mistaken.npz")
+    files = ["--json", "a.json", "--markdown", "a.md", "--junit", "a.xml", "--report", "a.html"]
+    for fail_on in ("never", "power"):
+        assert main(["diagnose", "mistaken.npz", "--fail-on", fail_on, *files, *TESTS[:4]]) == 2
+    data = json.loads(Path("a.json").read_text(encoding="utf-8"))
+    jsonschema.validate(data, SCHEMA)
+    assert (data["outcome"], data["pvalue"], data["answers"]) == ("mistake", None, {})
+    assert data["verdict"] != "problem found"
+    assert "to be corrected first" in data["left_out"]["size"]
+    text = Path("a.md").read_text(encoding="utf-8")
+    assert text.startswith("## Correct the file first: mistaken.npz")
+    assert "| Test |" not in text
+    suite = ElementTree.parse("a.xml").getroot()
+    assert [one.get("type") for one in suite.iter("failure")] == ["mistake"]
+    document = Path("a.html").read_text(encoding="utf-8")
+    assert 'id="tests"' not in document
+    assert "<title>Correct the file first" in document
+    capsys.readouterr()
+    main(["diagnose", "mistaken.npz", *TESTS])
+    printed = capsys.readouterr().out
+    assert "Correct the file first." in printed
+    assert "SBC" not in printed
+    meant = npt.diagnose(
+        "mistaken.npz", ["sbc"], "none", as_saved=True, store=store, progress=False
+    )
+    assert meant.outcome() == "problem"
+    assert meant.card.title == "Problem found"
+
+
+def test_p_values_have_no_noise(store):
+    result = found(N, 1.0, store=store)
+    assert result.pvalue == float(f"{result.pvalue:.12g}")
+    assert plain_pvalue(0.0002 / 0.2 * 1.0000000000000002) == 0.001
+    noisy = 0.1 + 0.2
+    document = plain_pvalues({"pvalue": noisy, "rows": [{"pvalue_named": noisy}], "z": 1.0})
+    assert document == {"pvalue": 0.3, "rows": [{"pvalue_named": 0.3}], "z": 1.0}
 
 
 def test_every_state_satisfies_the_schema(store):

@@ -285,6 +285,14 @@ def test_two_parameters_are_never_one_twice(page):
     assert len(_charts(page)) == 1
 
 
+def test_the_remedy_of_a_correct_q_leads_to_the_seed(page):
+    page.run()
+    (folded,) = [one for one in page.sidebar.expander if one.number_input]
+    assert folded.number_input[0].label == "Seed"
+    assert theta.ANOTHER_SEED.endswith(f"in the sidebar under {folded.label}")
+    assert folded.label not in VIEWS
+
+
 def test_fresh_anchors_show_their_budget(page, monkeypatch):
     monkeypatch.undo()  # the recipe's own numbers; nothing is trained
     services.clear()

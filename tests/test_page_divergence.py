@@ -282,7 +282,7 @@ def test_training_with_m_is_tested_with_the_same(rng):
     assert np.isnan(trained.numbers.mean[0, -1, MS.index(100)]), "no q is trained with 100"
     assert not trained.gap.any()
     caption = views.panel_caption([weighted, trained], MS, "M", 0, 2)
-    assert "to come" not in caption
+    assert "are missing" not in caption
 
 
 def test_a_curve_for_each_m_over_the_ways_to_make_q(rng):
@@ -301,7 +301,7 @@ def test_a_curve_for_each_m_over_the_ways_to_make_q(rng):
     assert not lines[-1].wanted[2].any()
     for view in ("each-m", "over-m"):
         message = str(views.payload(view, plan, terms).message((0.0, 50.0)))
-        assert "to come" not in message
+        assert "are missing" not in message
 
 
 def test_a_failure_is_a_gap_that_is_said(rng):
@@ -342,13 +342,34 @@ def test_the_answer_names_the_furthest_first_and_claims_none_about_0(rng):
     terms[0, 1].d[:] = 0
     (lines,) = views.panels_along_iterations(plan, terms)
     said = views.answer(["Heart"], [lines], (0, 2, 0))
-    assert said.startswith("Laplace on Heart is furthest from the posterior, a median of 0.1 nats")
-    assert said.endswith("Nearest: VI on Heart, 0 nats to rounding.")
+    assert said.startswith("Laplace on Heart has the largest median, 0.1 nats (")
+    assert said.endswith("Median nearest to 0: VI on Heart, 0 nats to rounding.")
+    assert "Largest mean" not in said, "it is that of the largest median"
     terms[0, 0].d[..., ::2] = -0.1
     (lines,) = views.panels_along_iterations(plan, terms)
     said = views.answer(["Heart"], [lines], (0, 2, 0))
     assert said.startswith("none is told from the posterior; ")
     assert "has the largest median, " in said
+
+
+def test_the_answer_names_the_largest_mean_where_it_is_not_that_of_the_largest_median(rng):
+    plan = _plan(models=(HeartTransplants(),), inferences=(LAPLACE, ALGORITHMS["vi"]))
+    terms = _terms(rng, plan, d=0.1)
+    terms[0, 1].d[:] = 0.05
+    terms[0, 1].d[..., 3] = 1e4
+    (lines,) = views.panels_along_iterations(plan, terms)
+    said = views.answer(["Heart"], [lines], (0, 2, 0))
+    assert said.startswith("Laplace on Heart has the largest median, 0.1 nats (")
+    assert " Largest mean: VI on Heart, 200 nats, most of it from one data set. " in said
+
+
+def test_runs_that_nobody_makes_are_missing_not_to_come(rng):
+    plan = _plan()
+    terms = _terms(rng, plan)
+    terms[0, 0].done[-2:] = False
+    lines = views.panels_along_iterations(plan, terms)[0]
+    caption = views.panel_caption(lines, plan.iterations, "iterations", 0, 2)
+    assert caption.endswith("2 of its 8 runs are missing.")
 
 
 def test_one_data_set_that_carries_a_mean_is_named(rng):

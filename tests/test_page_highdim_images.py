@@ -1,5 +1,6 @@
 """The images' view under AppTest: shipped or stored results at once, pictures while it learns."""
 
+import re
 import sys
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.highdim import images
 from pages.ui.services import services
+from tests.picture_reading import Picture
 from validation_core.benchmarks.images import Images
 from validation_core.engine import Engine
 from validation_core.explorers.highdim.images import pictures
@@ -102,6 +104,25 @@ def test_pictures_travel_in_one_piece(small, conditional):
     assert "draw of q" in payload.head
     first = pictures.examples_payload(study, draw_examples(study))
     assert len(first.body) < len(payload.body)
+
+
+def test_where_nothing_was_done_the_pictures_say_so(small):
+    study, scored = small
+    drawn = Picture(pictures.payload(study, scored, conditional=True))
+    nothing = "At gamma = 0 nothing was done to q's images: there is nothing to show."
+    none, done = drawn.texts(gamma=0), drawn.texts(gamma=1)
+    assert nothing in none
+    assert nothing not in done
+    assert {"not corrupted: a draw of q", "what was done: nothing", "nothing was done"} <= none
+    assert "corrupted: a draw of q" in done
+    assert not any("the bluer" in text for text in none)
+
+
+def test_what_stands_under_an_image_is_narrower_than_it(small):
+    study, scored = small
+    texts = Picture(pictures.payload(study, scored, conditional=True)).texts(gamma=0)
+    assert any(re.fullmatch(r"<1%|\d+%", text) for text in texts)
+    assert not any("·" in text for text in texts)
 
 
 def test_the_numbers_are_those_of_the_curves(small):

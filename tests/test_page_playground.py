@@ -43,6 +43,22 @@ def test_a_link_opens_its_benchmark(page, name):
     assert len(page.get("page_link")) == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "drag"),
+    [
+        ("tree", ", drag γ: who"),
+        ("blind_prior", "benchmarks: who"),
+        ("trained", "drag Simulations:"),
+    ],
+)
+def test_the_introduction_names_the_slider_that_there_is(page, name, drag):
+    page.query_params["benchmark"] = name
+    page.run()
+    said = page.caption[0].value
+    assert drag in said
+    assert ("γ" in said) == (name == "tree")
+
+
 @pytest.mark.parametrize("name", ["mode_collapse", "anisotropic-curved", "tree"])
 def test_its_workbench_opens_where_its_own_slider_has_a_place(page, name):
     page.query_params["benchmark"] = name

@@ -1,11 +1,13 @@
 """The Weak classifiers page and the live chart it is drawn with."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.picture_reading import Picture
 from validation_core.drawing import live
 from validation_core.drawing.marks import Axis, Line, Panel, Slider, VLine, over
 from validation_core.explorers.weak_classifiers import pictures as weak_classifiers_pictures
@@ -122,7 +124,10 @@ def test_each_test_is_told_its_own_rate_under_a_correct_q(page):
     alarms = at.table[0].value["Would reject a correct q"]
     assert list(alarms[["C2ST", "Multiple", "Uniform(50)"]]) == ["0.3%", "5.0%", "5.0%"]
     said = " ".join(text.value for text in at.markdown)
-    assert "C2ST would reject 4.1% at c = 0, 0.3% at c = 1 and under 0.1% at c = 2" in said
+    assert (
+        "not turned, C2ST would reject 4.1% at c = 0, 0.3% at c = 1 and under 0.1% at c = 2"
+        in said
+    )
     assert weak_classifiers.false_alarms(50).c2st[20, 0] == pytest.approx(0.0030, abs=1e-4)
 
 
@@ -142,12 +147,20 @@ def test_m_changes_only_uniform(page):
     assert after.index[3] == "Uniform(1)"
 
 
-def test_pvalues_and_shares_are_never_shown_as_nothing():
-    assert list(weak_classifiers_pictures.pvalue_labels(np.array([0.0, 0.0312, 1.0]))) == [
-        "< .001",
-        ".031",
-        ".999",
-    ]
+def test_pvalues_are_written_as_on_other_pages(tmp_path):
+    blocks = weak_classifiers.draw(200, 0)
+    study = weak_classifiers.BoundaryPowerStudy(n=200)
+    power = study.load(Store(tmp_path, gallery=SHIPPED))
+    pvalues = weak_classifiers.sample_pvalues(blocks, 50, 0)
+    drawn = weak_classifiers_pictures.payload(
+        blocks, pvalues, power.exact, power.rejections(50), power.trials, 50
+    )
+    said = [text for text in Picture(drawn).texts(c=1) if "p-values of this sample" in text]
+    assert said
+    assert not any(re.search(r"[ (]\.\d", text) for text in said)
+
+
+def test_shares_are_never_shown_as_nothing():
     shares = weak_classifiers_pictures.percent_labels(np.array([0.001, 0.544, 0.999, 1.0]))
     assert list(shares) == ["under 1%", "54%", "over 99%", "100%"]
 

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from tests.picture_reading import Picture
 from tests.test_live import unpacked
 from validation_core import text
 from validation_core.drawing.marks import freeze_sliders
@@ -155,6 +156,13 @@ def test_a_wall_claims_nothing_where_q_is_the_truth(picture):
             assert alike(percents(words)[0], (pvalues[beta, gamma] <= LEVEL).mean())
 
 
+def test_a_benchmark_without_gamma_is_not_placed_on_it():
+    study = PlaygroundStudy(benchmark=named()["blind_prior"])
+    seen = study.load(Store(None, gallery=FOLDER))
+    payload = pvalue_bricks.pvalue_bricks(seen, METHODS[UNIFORM], POWER_BETAS)
+    assert Picture(payload).headline().startswith("Uniform rejects this q in 100% of 200 trials")
+
+
 def test_equally_good_tests_are_told_as_such():
     """Of five tests in the order C2ST, Multiple, Uniform, CoLT, SBC."""
     for rate, words in (
@@ -162,6 +170,12 @@ def test_equally_good_tests_are_told_as_such():
         ([1, 1, 1, 1, 0.05], "100% of repeats, like 3 others; SBC in 5%, the fewest."),
         ([0.2, 0.3, 0.06, 0.87, 0.1], "6% of repeats, the fewest of five tests; CoLT in 87%"),
         ([0.2, 0.3, 0.5, 0.87, 0.1], "50% of repeats; CoLT in 87%, the most of five tests; SBC"),
+        ([0.2, 0.3, 0.06, 1, 1], "6% of repeats, the fewest of five tests; CoLT in 100%, like 1"),
+        ([0.06, 0.3, 0.06, 1, 1], "6% of repeats, like 1 other; CoLT in 100%, like 1 other."),
+        (
+            [0.1, 0.3, 0.5, 0.87, 0.1],
+            "50% of repeats; CoLT in 87%, the most of five tests; SBC in 10%, like 1 other.",
+        ),
         ([1, 1, 1, 1, 1], "100% of repeats, as would all five tests."),
     ):
         rates = PlaygroundRates(np.array(rate, float)[:, None, None], 200)

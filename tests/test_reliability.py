@@ -19,6 +19,7 @@ from validation_core.statistics import binomial_bounds
 from validation_core.statistics.reliability import (
     brier_split,
     pooled_shares,
+    pvalues_beyond_curve,
     recalibrated,
     reliability_checks,
 )
@@ -129,6 +130,27 @@ def test_an_error_in_part_of_x_is_found_and_its_place_named(tmp_path, monkeypatc
     assert main(["diagnose", str(path), "--report", str(report)]) == 0
     assert said in capsys.readouterr().out
     assert "more in part of x" in report.read_text()
+
+
+def test_an_error_that_is_the_same_at_every_x_is_found_and_not_said_to_be_in_part_of_it(tmp_path):
+    """Too high by .06 in every row: regions differ in p, and so in p (1 - p)."""
+    found = claimed = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(-2, 2, (1000, 1))
+        said = 0.08 + 0.9 / (1 + np.exp(-2 * x[:, 0]))
+        y = (rng.random(1000) < said - 0.06).astype(int)
+        p = np.column_stack([1 - said, said])
+        over = regions_of(x, p, rng)
+        checks = reliability_checks(p, y, rng, 99, over.sums)
+        in_part = checks.adjusted[checks.of.index(("over_x", 0))]
+        found += in_part <= 0.05
+        claimed += max(in_part, pvalues_beyond_curve(p, y, rng, over.sums, 99)[0]) <= 0.05
+    assert claimed <= binomial_bounds(12, 0.05, 0.999)[1] < found
+    table = npt.Table.classes(said, y, x)
+    sentences = npt.reliability(table, store=Store(tmp_path), progress=False).sentences
+    assert "are wrong" in sentences[0]
+    assert any("No part of x stands out" in text for text in sentences)
 
 
 def test_x_that_says_nothing_is_left_aside(tmp_path):
@@ -255,7 +277,10 @@ def test_a_class_of_no_column_is_refused_by_its_name(tmp_path):
     ("change", "said"),
     [
         (lambda p, y: (np.log(p), y), "apply the softmax first"),
-        (lambda p, y: (p / 2, y), "sum to 1 in each row"),
+        (lambda p, y: (1.1 * p, y), "Rows sum to 1.1: divide each row by its sum."),
+        (lambda p, y: (100 * p, y), "These are percentages: divide each row by its sum."),
+        (lambda p, y: (p / 2, y), "where a class is missing, save it too"),
+        (lambda p, y: (p * np.linspace(0.5, 1, len(p))[:, None], y), "Save those of all classes."),
         (lambda p, y: (p, y[:50]), "true class of each of the 100 rows"),
         (lambda p, y: (p, y + 0.5), "whole numbers from 0 to 1, or from 1 to 2"),
         (lambda p, y: (p, y * 9), "whole numbers from 0 to 1"),

@@ -119,13 +119,26 @@ def test_the_conditional_law_is_fishers(n_p, n_q):
 
 @in_turn(4000, 8000)
 def test_a_small_side_beside_a_very_large_one(trials):
-    """Beyond what is counted: the normal law, which must not be too sure."""
+    """Beyond what is counted: the law of a smaller side, which must not be too sure."""
     n_p, n_q = 40, 1000
     p, q = stream(15).standard_normal((trials, n_p)), stream(16).standard_normal((trials, n_q))
     result = st.multiple(p, q, stream(17))
     for level in (0.001, 0.01, 0.05):
         assert rejected_as_often_as_said(result.pvalue, level)
     assert (result.pvalue <= 0.05).mean() > 0.045
+
+
+def test_two_scores_beside_very_many():
+    """P(a + b >= u) of two ranks among n, counted; the normal law is 8% and more too sure."""
+    n = 60_000
+    for level in (0.1, 0.05, 0.01, 0.001):
+        u = int((2 - np.sqrt(2 * level)) * n)
+        first = np.arange(n + 1)
+        want = np.clip(n + 1 - np.maximum(first, u - first), 0, None).sum() / comb(n + 2, 2)
+        q = np.arange(1.0, n + 1)
+        p = np.array([u // 2, u - u // 2]) + 0.5
+        got = st.multiple(p + np.array([0, 1e-3]), q, stream(27)).pvalue
+        assert got == pytest.approx(want, rel=1e-3)
 
 
 def test_trials_do_not_meet():

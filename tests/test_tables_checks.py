@@ -220,6 +220,31 @@ def test_constant_draws_are_said_once():
     only(arrays, "theta_q is constant in theta_2")
 
 
+def test_a_constant_column_of_x_is_said_to_tell_nothing():
+    arrays = exact()
+    x = np.column_stack([arrays["x"], np.ones(N)])
+    assert "column 3: kept, but a value that" in only(arrays, "x is constant", x=x)
+
+
+def test_infinite_values_of_x_are_not_told_as_nan():
+    arrays = exact()
+    arrays["x"][3, 0] = np.inf
+    for missing in (None, "mask"):
+        (note,) = Upload.of(arrays, missing=missing).notes
+        assert note.startswith("Rows with infinite values in x were left out")
+        assert "save it as NaN" in note
+
+
+def test_one_x_with_other_draws_in_each_row_is_asked_about():
+    arrays = exact()
+    one = np.repeat(arrays["x"][:1], N, axis=0)
+    said = " ".join(warnings_of(arrays, x=one))
+    assert f"All {N} rows share one x, but q's draws differ from row to row" in said
+    for seed in range(20):
+        there = np.random.default_rng(seed).standard_normal((2, N, K, 2))[0]
+        assert "share one x" not in " ".join(warnings_of(arrays, x=one, theta_q=there))
+
+
 def test_whole_numbers_are_warned_of():
     arrays = exact()
     discrete = {"theta": np.rint(4 * arrays["theta"]), "theta_q": np.rint(4 * arrays["theta_q"])}

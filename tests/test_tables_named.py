@@ -51,10 +51,28 @@ def test_every_format_is_asked_about_and_read_as_the_user_says(make, said):
     shapes = caught.value.shapes
     assert shapes[said["theta"]] == (N, D)
     assert f"{said['theta_q']} ({N}, {K}, {D})" in str(caught.value)
-    assert "--map theta=NAME" in str(caught.value)
+    options = " ".join(f"--map {role}={said[role]}" for role in ("theta", "x", "theta_q"))
+    assert f"say so: {options} on the command line" in str(caught.value)
     assert tables.guess_roles(shapes) == said
     upload = tables.read(content, arrays=said)
     assert upload.digest == tables.read(npz(table())).digest
+
+
+def test_a_missing_role_is_named_with_the_arrays_that_can_have_it():
+    theta, x, q = table().values()
+    arrays = {"theta": theta, "x_image": x, "x_meta": x[:, :1], "theta_q": q}
+    with pytest.raises(UnknownArrays, match="missing: x;") as caught:
+        tables.read(npz(arrays))
+    assert "--map x=x_image+x_meta on the command line" in str(caught.value)
+    assert "theta=" not in str(caught.value)
+    assert tables.read(npz(arrays), arrays={"x": "x_image+x_meta"}).dims == (D, x.shape[1] + 1)
+
+
+def test_where_no_array_is_left_none_is_to_be_named():
+    theta, x, _ = table().values()
+    with pytest.raises(UnknownArrays, match="missing: theta_q") as caught:
+        tables.read(npz({"theta": theta, "x": x}))
+    assert "--map" not in str(caught.value)
 
 
 def test_an_array_is_read_in_place_of_one_of_a_known_name():
@@ -142,6 +160,6 @@ def test_names_of_arrays_are_given_in_python_too(tmp_path):
     path = tmp_path / "run.npz"
     path.write_bytes(npz(renamed()))
     assert npt.read(path, arrays=SAID).n == N
-    with pytest.raises(ValueError, match="arrays=\\{'theta': 'NAME'\\}"):
+    with pytest.raises(ValueError, match="arrays=\\{'theta': 'params', 'x': 'obs'"):
         npt.read(path)
     assert tables.read(csv(columns(table()))).n == N

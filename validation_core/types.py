@@ -217,6 +217,29 @@ class Paper(NamedTuple):
         return f"{names[0] + ' et al.' if len(names) > 3 else self.authors} ({self.year})"
 
 
+class GammaDomain(NamedTuple):
+    """The gammas at which a benchmark has a q."""
+
+    means: str
+    """What gamma is, in a few words that follow "gamma is"."""
+    low: float
+    high: float = math.inf
+    with_low: bool = True
+    """Whether the lower end is one of them."""
+
+    def check(self, gamma: float) -> None:
+        """Refuse a gamma outside.
+
+        Raises:
+            ValueError: with what gamma is, and where it lies.
+        """
+        if self.low < gamma <= self.high or (self.with_low and gamma == self.low):
+            return
+        least = f"{self.low:g} or more" if self.with_low else f"above {self.low:g}"
+        where = least if math.isinf(self.high) else f"from {self.low:g} to {self.high:g}"
+        raise ValueError(f"gamma is {self.means}, {where}; got {gamma:g}. Choose within.")
+
+
 class Benchmark(Specification):
     """Three samplers, x ~ p(x), theta ~ p(.|x), q ~ q_gamma(.|x), and log densities where known.
 
@@ -251,6 +274,22 @@ class Benchmark(Specification):
     def gammas(self) -> tuple[float, ...]:
         """The paper's grid of gamma; it begins at 0 where q can equal p."""
         raise NotImplementedError
+
+    @property
+    def domain(self) -> GammaDomain | None:
+        """The gammas at which q exists; None where it does at every number."""
+        return None
+
+    def check_gamma(self, gamma: float) -> None:
+        """Refuse a gamma at which there is no q.
+
+        Raises:
+            ValueError: with the rule.
+        """
+        if not math.isfinite(gamma):
+            raise ValueError(f"gamma is a finite number; got {gamma:g}. Choose one.")
+        if self.domain is not None:
+            self.domain.check(gamma)
 
     def is_exact(self, gamma: float) -> bool:
         """Whether q is p at this gamma."""

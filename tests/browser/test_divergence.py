@@ -47,7 +47,7 @@ def ran(lent, server):
 
 
 def test_a_first_visit_has_every_figure(visit):
-    """Without a button: 30,000 iterations, real covariates, nothing to come but of ionosphere."""
+    """Without a button: 30,000 iterations, real covariates, nothing missing but of ionosphere."""
     page = settled(visit(PATH))
     for name in ("Iterations", "Importance sampling", "Over M"):
         page.get_by_role("radio", name=name, exact=True).or_(
@@ -59,7 +59,7 @@ def test_a_first_visit_has_every_figure(visit):
         expect(_chart(page)).not_to_contain_text(re.compile("is there yet|stand-in"))
         for figure in _chart(page).locator("figure").all():
             if "Ionosphere" not in figure.inner_text():
-                expect(figure).not_to_contain_text("to come")
+                expect(figure).not_to_contain_text("are missing")
     expect(page.get_by_role("button", name=re.compile(r"Run \d+ runs|Run it"))).to_have_count(0)
     expect(page.get_by_text("are drawn at its edge, with an arrow").first).to_be_visible()
     no_exception(page)
@@ -147,7 +147,7 @@ def test_what_is_missing_waits_for_a_press(ran, visit):
     shown(page.get_by_role("button", name=re.compile("Run 4 runs")))
     page.get_by_role("button", name=re.compile("Run 4 runs")).click()
     expect(_chart(page).locator("figure").nth(1)).not_to_contain_text(
-        "to come", timeout=LONG
+        "are missing", timeout=LONG
     )  # fmt: skip
     no_exception(page)
 

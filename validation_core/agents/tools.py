@@ -122,9 +122,9 @@ class FolderTools:
 
         Args:
             file: a path from list_tables.
-            question: calibration (how wrong is each parameter), where_x (at which x), where_theta,
-                cause, sensitivity (what could have been missed), type1_error (can the tests be
-                trusted here), in_nats, or mend (would weights on q's draws help, in nats).
+            question: size (how wrong is each parameter), over_x (at which x), in_theta (where in
+                theta), cause, sensitivity (what could have been missed), checker (can the tests
+                be trusted here), in_nats, or mend (would weights on q's draws help, in nats).
             alpha: level of everything that it claims.
             seconds: time; a question that did not end says so, and goes on where it stopped.
             corrections: as in diagnose.

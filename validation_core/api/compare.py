@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 from urllib.parse import urlencode
 
@@ -159,7 +160,7 @@ class ComparisonResult(Result):
 def compare(
     tables: Mapping[str, Table | Upload | File | Mapping[str, ArrayLike]]
     | Sequence[Table | Upload | File],
-    *,
+    *more: object,
     reference: str | int = 0,
     seed: int = 0,
     store: Store | None = None,
@@ -180,6 +181,7 @@ def compare(
         progress: True for a bar on terminals and in notebooks, False for silence, or a `Watch`.
 
     Raises:
+        TypeError: for tables one by one instead of together.
         ValueError: for fewer than two tables, or tables of other simulations, by their names.
 
     Examples:
@@ -189,6 +191,12 @@ def compare(
         >>> result.labels, result.measures[0].name
         (('narrow', 'exact'), 'energy')
     """
+    if more or isinstance(tables, Table | Upload | str | PathLike):
+        raise TypeError(
+            f"Tables are compared in one list, or by label; got {1 + len(more)} by "
+            f"{'themselves' if more else 'itself'}. Write npt.compare([a, b]) or "
+            f"npt.compare({{'one': a, 'other': b}})."
+        )
     labels, several = _named(tables)
     if isinstance(reference, str) and reference not in labels:
         raise ValueError(

@@ -31,7 +31,9 @@ from validation_core.api.table import Table, as_table
 from validation_core.api.work import Watch, progress_watch, run_in_turn
 from validation_core.diagnosis import Diagnosis, Record, tasks
 from validation_core.diagnosis.card import Card, diagnosis_card
+from validation_core.diagnosis.card.mistake import as_meant
 from validation_core.diagnosis.outcome import Outcome, outcome
+from validation_core.diagnosis.pvalues import plain_pvalue
 from validation_core.diagnosis.questions import (
     ALIASES,
     Answer,
@@ -44,6 +46,7 @@ from validation_core.diagnosis.questions import (
     answered_questions,
     question_studies,
 )
+from validation_core.diagnosis.questions.surface import PYTHON
 from validation_core.diagnosis.tasks import RelabelTask
 from validation_core.diagnosis.verdict import ENOUGH, NoClaims, Parameter, verdict
 from validation_core.drawing.drawn import Drawn
@@ -174,7 +177,7 @@ class DiagnosisResult(Result):
         return found.bound or 0.0
 
     def outcome(self, shift: float = ENOUGH) -> Outcome:
-        """The verdict as a gate: `passed`, `problem` or `too little power`.
+        """The verdict as a gate: `passed`, `problem`, `too little power`, or `mistake` of a file.
 
         Args:
             shift: bias of one parameter, in posterior sds, that a table must be able to show with
@@ -197,13 +200,14 @@ class DiagnosisResult(Result):
     @property
     def pvalue(self) -> float | None:
         """Of the verdict: that of relabelling, or the smallest after Holm; None without tests."""
-        return self.diagnosis.pvalue
+        p = self.diagnosis.pvalue
+        return None if p is None else plain_pvalue(p)
 
     @property
     def pvalues(self) -> dict[str, float]:
         """Unadjusted p-values of the tests by label."""
         return {
-            record.label: record.pvalue
+            record.label: plain_pvalue(record.pvalue)
             for record in self.diagnosis.records
             if record.pvalue is not None
         }
@@ -211,7 +215,7 @@ class DiagnosisResult(Result):
     @property
     def adjusted(self) -> Mapping[str, float]:
         """Adjusted p-values by label: that of relabelling, and Holm's over the others."""
-        return self.diagnosis.adjusted
+        return {label: plain_pvalue(p) for label, p in self.diagnosis.adjusted.items()}
 
     @property
     def claims(self) -> Claims | NoClaims:
@@ -292,7 +296,7 @@ class DiagnosisResult(Result):
                 "method": record.label,
                 "status": record.status,
                 "statistic": record.statistic,
-                "pvalue": record.pvalue,
+                "pvalue": self.pvalues.get(record.label),
                 "pvalue_adjusted": self.adjusted.get(record.label),
                 "counts": self.diagnosis.counts(record),
                 "about": record.about,
@@ -375,6 +379,7 @@ def diagnose(
     alpha: float = 0.05,
     seed: int = 0,
     budget: float | None = None,
+    as_saved: bool = False,
     store: Store | None = None,
     progress: bool | Watch = True,
 ) -> DiagnosisResult:
@@ -383,6 +388,8 @@ def diagnose(
     If q is right, a problem is found with probability at most `alpha`. Earlier results for the
     same numbers, options and seed are read from the store. Other cores help with work of seconds,
     their number set by NPTLAB_WORKERS.
+    Where rows, columns or scales of the draws are not those of the true values, nothing is tested,
+    and the result says how to correct the file.
 
     Args:
         table: theta (N, D), x (N, ...), theta_q (N, K, D); or a file that holds them.
@@ -393,6 +400,7 @@ def diagnose(
         alpha: level of the whole diagnosis.
         seed: of the split into training and test rows, of networks and of tie-breakers.
         budget: seconds; tests and questions that would take longer are not run.
+        as_saved: whether a file is tested that looks mistaken: its draws are meant as they are.
         store: of networks and results; by default the user's cache folder, with the shipped
             gallery behind it.
         progress: True for a bar on terminals and in notebooks, False for silence, or a `Watch`.
@@ -413,6 +421,14 @@ def diagnose(
             "A diagnosis compares true values with draws; got probabilities of classes. Test them "
             "with npt.reliability(table)."
         )
+    if as_saved:
+        upload = as_meant(upload)
+    if upload.unusable:
+        why = "Rows, columns or scales of the draws are to be corrected first."
+        untested = [Record.not_run(method, why) for method in chosen]
+        found = verdict(untested, upload, alpha=alpha, seed=seed)
+        names = frozenset(question.name for question in asked)
+        return DiagnosisResult(found, {}, known.path, asked=Asked(names, surface=PYTHON))
     tasks.register_upload(upload)
     store = store or Store.usual()
     with progress_watch(progress) as watch:
@@ -431,18 +447,22 @@ def diagnose(
     records, _ = tasks.records(store, upload, chosen, seed)
     relabelling = next((task.load(store) for task in under), None)
     answered = {record.label: record for record in records}
-    late = f"The budget of {budget or 0:g} s was spent before it could run."
+    spent = f"The budget of {budget or 0:g} s was spent before it could run."
     names = frozenset(question.name for question in asked) - frozenset(left_out)
-    all_records = [answered.get(method.label) or Record.not_run(method, late) for method in chosen]
+    all_records = [
+        answered.get(method.label) or Record.not_run(method, spent) for method in chosen
+    ]
     found = verdict(all_records, upload, alpha=alpha, seed=seed, asked_under=relabelling)
     allowed = not isinstance(found.claims, NoClaims)
+    answers = answered_questions(store, upload, chosen, seed, asked) if allowed else {}
+    unfinished = tuple(method.label for method in chosen if method.label not in answered)
+    state = Asked(names)
+    open_ = [one for one in asked if one.name not in answers]
+    late = budget is not None and (
+        bool(unfinished) or any(state.state(one, upload) == "not ended" for one in open_)
+    )
     return DiagnosisResult(
-        found,
-        answered_questions(store, upload, chosen, seed, asked) if allowed else {},
-        known.path,
-        left_out,
-        tuple(method.label for method in chosen if method.label not in answered),
-        Asked(names, how='questions=["NAME"]'),
+        found, answers, known.path, left_out, unfinished, Asked(names, surface=PYTHON, late=late)
     )
 
 

@@ -112,8 +112,8 @@ class DivergenceResult(Result):
         )
 
 
-Several = str | Model | Sequence[str | Model]
-Inferences = str | Inference | Sequence[str | Inference]
+Several = str | Model | Iterable[str | Model]
+Inferences = str | Inference | Iterable[str | Inference]
 
 
 @checked_keywords()
@@ -122,7 +122,7 @@ def divergence(
     inference: Inferences = (),
     *,
     figure: int | Sequence[int] = 1,
-    iterations: Sequence[int] = GRID,
+    iterations: int | Sequence[int] = GRID,
     datasets: int = 100,
     m: Sequence[int] | None = None,
     seed: int = 0,
@@ -142,7 +142,7 @@ def divergence(
             the figure.
         figure: of the paper: 1 against iterations, 2 weighted with each M, 3 trained with each M;
             or several.
-        iterations: numbers of iterations of inference, each a separate run.
+        iterations: number of iterations of inference, or several, each a separate run.
         datasets: simulated for each model.
         m: draws that Figure 2 weighs and that Figure 3 trains with.
         seed: of data and inference.
@@ -152,6 +152,7 @@ def divergence(
         progress: True for a bar on terminals and in notebooks, False for silence, or a `Watch`.
 
     Raises:
+        TypeError: for what is neither a name nor a model, or an inference.
         ValueError: for names or numbers that cannot be used, or when a run fails.
 
     Examples:
@@ -161,26 +162,43 @@ def divergence(
     """
     store = store or Store.usual()
     models = [_model(each) for each in _listed(model, MODELS)]
-    chosen = [
-        entry(ALGORITHMS, each, "inference") if isinstance(each, str) else each
-        for each in _listed(inference, ())
-    ]
+    chosen = [_inference(each) for each in _listed(inference, ())]
+    along = [iterations] if isinstance(iterations, int) else iterations
     numbers = (figure,) if isinstance(figure, int) else tuple(figure)
-    wanted = plans(numbers, models, chosen, iterations, m, datasets=datasets, seed=seed)
+    wanted = plans(numbers, models, chosen, along, m, datasets=datasets, seed=seed)
     result, problem = estimate(wanted, m, store, progress, engine)
     if problem:
         raise ValueError(problem)
     return result
 
 
-def _listed(value: str | T | Sequence[str | T], usual: Iterable[str]) -> list[str | T]:
-    if isinstance(value, str) or not isinstance(value, Sequence):
+def _listed(value: str | T | Iterable[str | T], usual: Iterable[str]) -> list[str | T]:
+    """One as a list; of a mapping, such as MODELS, its names."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
         return [value]
-    return list(value or usual)
+    return list(value) or list(usual)
 
 
 def _model(model: str | Model) -> Model:
-    return entry(MODELS, model, "model")() if isinstance(model, str) else model
+    if isinstance(model, str):
+        return entry(MODELS, model, "model")()
+    if not isinstance(model, Model):
+        raise TypeError(
+            f"A model is its name in MODELS or a model; got {model!r}. Name one: "
+            f"{', '.join(MODELS)}."
+        )
+    return model
+
+
+def _inference(inference: str | Inference) -> Inference:
+    if isinstance(inference, str):
+        return entry(ALGORITHMS, inference, "inference")
+    if not isinstance(inference, Inference):
+        raise TypeError(
+            f"An inference is its name in ALGORITHMS or an inference; got {inference!r}. Name "
+            f"one: {', '.join(ALGORITHMS)}."
+        )
+    return inference
 
 
 def plans(

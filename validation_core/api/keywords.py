@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from functools import wraps
 from inspect import Parameter, signature
+from numbers import Integral
 from typing import ParamSpec, TypeVar
 
 from validation_core.text import did_you_mean
@@ -35,11 +36,26 @@ def checked_keywords(*further: type, **former: str) -> Callable[[Callable[P, R]]
                     given[new] = given.pop(old)
             if further or not open_ended:
                 check_keywords(name, given, known)
+            if "seed" in given:
+                _check_seed(given["seed"])
             return function(*args, **given)
 
         return called
 
     return decorate
+
+
+def _check_seed(seed: object) -> None:
+    """Refuse what is no seed.
+
+    Raises:
+        TypeError: for what is no whole number.
+        ValueError: for one below 0.
+    """
+    if not isinstance(seed, Integral):
+        raise TypeError(f"A seed is a whole number, 0 or more; got {seed!r}. Try seed=0.")
+    if seed < 0:
+        raise ValueError(f"A seed is a whole number, 0 or more; got {seed}. Try seed=0.")
 
 
 def check_keywords(function: str, given: Collection[str], known: Collection[str]) -> None:

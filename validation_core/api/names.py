@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TypeVar
 
+from validation_core.api.option_texts import parse_specification
 from validation_core.diagnosis import default_methods, further_methods, with_further
 from validation_core.diagnosis.questions import ALIASES, QUESTIONS, AnyQuestion, by_name
 from validation_core.methods import METHODS
@@ -44,6 +45,23 @@ def _known(
         )
 
 
+def parse_method(text: str) -> Method:
+    """A method from text NAME[:field=value,...], as the command line takes it.
+
+    Raises:
+        ValueError: for an unknown name or option, or several methods in one text.
+    """
+    name, _, options = text.partition(":")
+    given = options.split(",") if options else []
+    if "," in name or any(option in METHODS for option in given):
+        raise ValueError(
+            f"A method is NAME or NAME:field=value,..., one in each text; got {text!r}. Give each "
+            f"a text of its own: repeat --method on the command line, methods=[NAME, NAME] in "
+            f"Python."
+        )
+    return parse_specification(entry(METHODS, name, "method"), given)
+
+
 def resolve_method(
     name: str | Method, options: Mapping[str, object], beside: Iterable[str] = ()
 ) -> Method:
@@ -65,11 +83,31 @@ def resolve_method(
         )
     if not isinstance(name, str):
         return replace(name, **options) if options else name
+    if ":" in name or "," in name:
+        return resolve_method(parse_method(name), options)
     kind = entry(METHODS, name, "method")
     _known(kind, options, beside)
     further = further_methods()
     usual = further[name].method if name in further else kind()
     return replace(usual, **options)
+
+
+def benchmark_kind(name: str) -> type[Benchmark]:
+    """The benchmark of a name.
+
+    Raises:
+        ValueError: when there is none; for a perturbation, with the benchmark that has it.
+    """
+    from validation_core.benchmarks import BENCHMARKS
+    from validation_core.benchmarks.perturbations import PERTURBATIONS
+
+    if name in PERTURBATIONS:
+        raise ValueError(
+            f"A benchmark is one of {', '.join(BENCHMARKS)}; got {name!r}, a perturbation of "
+            f"gaussian. Write --benchmark gaussian --set perturbation={name} on the command "
+            f"line, npt.Gaussian(perturbation={name!r}) in Python."
+        )
+    return entry(BENCHMARKS, name, "benchmark")
 
 
 def resolve_benchmark(name: str | Benchmark, options: Mapping[str, object]) -> Benchmark:
@@ -81,9 +119,7 @@ def resolve_benchmark(name: str | Benchmark, options: Mapping[str, object]) -> B
     """
     if not isinstance(name, str):
         return replace(name, **options) if options else name
-    from validation_core.benchmarks import BENCHMARKS
-
-    kind = entry(BENCHMARKS, name, "benchmark")
+    kind = benchmark_kind(name)
     _known(kind, options)
     return kind(**options)
 

@@ -127,7 +127,7 @@ def observation(
     log_joint_o: ArrayLike | None = None,
     x_summary: ArrayLike | None = None,
     x_summary_o: ArrayLike | None = None,
-    rows: Sequence[int] = (),
+    rows: int | Sequence[int] = (),
     local: bool = True,
     alpha: float = 0.05,
     seed: int = 0,
@@ -151,7 +151,7 @@ def observation(
         log_joint_o: log p(theta, x_o) at theta_o (K',), up to one constant.
         x_summary: further quantities of the simulations (N, S) that x_o is compared in.
         x_summary_o: the same of the observations (S,) or (J, S).
-        rows: places of rows that are the observations, in place of x_o.
+        rows: place of the row that is the observation, or of several, in place of x_o.
         local: whether L-C2ST and CoLT are trained, which takes seconds.
         alpha: level of each answer by itself.
         seed: of ties, splits and networks.
@@ -215,14 +215,14 @@ def prepare(
     log_joint_o: ArrayLike | None = None,
     x_summary: ArrayLike | None = None,
     x_summary_o: ArrayLike | None = None,
-    rows: Sequence[int] = (),
+    rows: int | Sequence[int] = (),
 ) -> Prepared:
     """Check what was given of an observation; the arguments are those of `observation`.
 
     Raises:
         ValueError: for an observation that does not fit the table.
     """
-    rows = tuple(map(int, rows))
+    rows = (int(rows),) if isinstance(rows, int | np.integer) else tuple(map(int, rows))
     own = x_o is None and not rows and upload.observed is not None
     if rows and x_o is not None:
         raise ValueError("An observation is x_o or rows of the table; got both. Leave one out.")

@@ -119,16 +119,18 @@ class Result(ABC):
 
         figures = self.figures()
         titles = [drawing.title for drawing in figures]
+        place = title
         if isinstance(title, str):
-            title = USUAL_NAMES.get(title, title)
             folded = [name.casefold() for name in titles]
-            title = folded.index(title.casefold()) if title.casefold() in folded else title
-        if not isinstance(title, int) or not -len(figures) <= title < len(figures):
-            raise ValueError(
-                f"{self.title} has the figures {', '.join(titles) or 'none'}; got {title!r}. "
-                "Name one of them, or its place."
-            )
-        return figures[title]
+            full = USUAL_NAMES.get(title, title).casefold()
+            place = folded.index(full) if full in folded else title
+        if isinstance(place, int) and -len(figures) <= place < len(figures):
+            return figures[place]
+        listed = "; ".join(dict.fromkeys(titles)) or "none"
+        remedy = "Name one of them, or its place"
+        if title in USUAL_NAMES:
+            remedy = 'It is a figure of the question "size": ask that, too'
+        raise ValueError(f"The figures here are: {listed}; got {title!r}. {remedy}.")
 
     def document(self) -> str:
         """One HTML file that needs nothing else and asks no network for anything."""

@@ -188,6 +188,18 @@ class BayesModel(Pairs):
         """Iterations, 10 to 3000; 0 alone where q is exact."""
         return (0.0,) if self.inference == "exact" else GAMMAS
 
+    def check_gamma(self, gamma: float) -> None:
+        """Refuse what is no number of iterations; at 0 q is the posterior itself.
+
+        Raises:
+            ValueError: with the rule.
+        """
+        exact = self.inference == "exact"
+        if gamma != 0 and (exact or gamma < 1 or not float(gamma).is_integer()):
+            rule = "0, as q is exact" if exact else "a number of iterations"
+            choice = ", ".join(f"{each:g}" for each in self.gammas)
+            raise ValueError(f"gamma is {rule}; got {gamma:g}. Choose among {choice}.")
+
     def place(self, gamma: float) -> str:
         """Number of iterations in words, to follow "at"."""
         return f"{gamma:,g} iterations" if gamma else "gamma = 0, the exact posterior"
@@ -248,9 +260,7 @@ class BayesModel(Pairs):
                     f"{GAMMAS[0]:g} or more"
                 )
             return posterior
-        if self.inference == "exact" or gamma < 1 or gamma != int(gamma):
-            rule = "0, as q is exact" if self.inference == "exact" else "a number of iterations"
-            raise ValueError(f"gamma is {rule}; got {gamma:g}. Choose from {self.gammas}.")
+        self.check_gamma(gamma)
         return _fitted(self.of, self.by, int(gamma), x)
 
     def log_ratio(self, theta: Array, x: Array, gamma: float) -> Array | None:

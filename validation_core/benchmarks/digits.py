@@ -132,6 +132,10 @@ class Digits(Benchmark):
     def gammas(self) -> tuple[float, ...]:
         return 0, 1, 2, 3, 4, 5
 
+    def check_gamma(self, gamma: float) -> None:
+        """Refuse what is no number of steps to leave out."""
+        self._left_out(gamma)
+
     def is_exact(self, gamma: float) -> bool:
         """Whether q is p: never beside handwritten digits, which the generator only imitates."""
         return gamma == 0 and self.truth_is == "generated"

@@ -24,7 +24,7 @@ from validation_core.benchmarks.perturbations import (
     with_mirror,
 )
 from validation_core.rng import stream
-from validation_core.types import Array, Benchmark, Paper
+from validation_core.types import Array, Benchmark, GammaDomain, Paper
 
 HIDDEN = 128
 """Sines in the hidden layer."""
@@ -169,6 +169,11 @@ class Gaussian(Benchmark):
     def gammas(self) -> tuple[float, ...]:
         """CoLT's grid (Table 2) for this perturbation."""
         return PERTURBATIONS[self.perturbation].gammas
+
+    @property
+    def domain(self) -> GammaDomain | None:
+        """The gammas at which this perturbation has a q."""
+        return PERTURBATIONS[self.perturbation].domain
 
     @property
     def dims(self) -> tuple[int, int]:

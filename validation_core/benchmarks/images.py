@@ -25,7 +25,7 @@ from validation_core.benchmarks.image_sources import (
 )
 from validation_core.scores.feature_classifier import FeatureClassifier
 from validation_core.settings import CIFAR10
-from validation_core.types import Array, Benchmark, Paper
+from validation_core.types import Array, Benchmark, GammaDomain, Paper
 
 _SHAPE = (SIDE, SIDE, 3)
 _TABLE_3: Mapping[Corruption, tuple[float, ...]] = {
@@ -92,6 +92,13 @@ class Images(Benchmark):
     def gammas(self) -> tuple[float, ...]:
         """Strengths: the paper's for CIFAR-10, for crops those over which power rises."""
         return (_TABLE_3 if self.source == "cifar10" else _CROPS)[self.corruption]
+
+    @property
+    def domain(self) -> GammaDomain | None:
+        """0 or more for the sd of a blur or of noise; a swirl turns either way."""
+        if self.corruption == "swirl":
+            return None
+        return GammaDomain(f"the sd of the {self.corruption}", 0)
 
     @property
     def axis(self) -> str:

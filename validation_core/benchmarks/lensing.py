@@ -49,15 +49,10 @@ from validation_core.benchmarks.reverse_diffusion import (
     sample_reverse_diffusion,
 )
 from validation_core.scores.classifier import Classifier
-from validation_core.types import Array, Benchmark, Paper
+from validation_core.types import Array, Benchmark, GammaDomain, Paper
 
 STRENGTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.85, 1.0)
 """The grid of gamma."""
-
-
-def _check(gamma: float) -> None:
-    if not 0 <= gamma <= 1:
-        raise ValueError(f"gamma mixes two scores, 0 to 1; got {gamma:g}. Choose in between.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +133,11 @@ class Lensing(Benchmark):
         return STRENGTHS
 
     @property
+    def domain(self) -> GammaDomain:
+        """A weight, 0 to 1."""
+        return GammaDomain("the weight of the biased score", 0, 1)
+
+    @property
     def dims(self) -> tuple[int, int]:
         """Dimensions of theta and of x: 16 x 16 pixels each."""
         return PIXELS, PIXELS
@@ -172,7 +172,7 @@ class Lensing(Benchmark):
         Raises:
             ValueError: for a gamma outside 0 to 1.
         """
-        _check(gamma)
+        self.check_gamma(gamma)
         system = self.system
         if self.diffusion == "reverse SDE":
             off = sample_reverse_diffusion(system, self.biased, gamma, x - system.seen, rng)
@@ -229,5 +229,5 @@ class Lensing(Benchmark):
         Raises:
             ValueError: for a gamma outside 0 to 1.
         """
-        _check(gamma)
+        self.check_gamma(gamma)
         return diffusion_estimator(self.lens, self.galaxies, self._path, self.biased, float(gamma))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from validation_core.types import Array
+from validation_core.types import Array, GammaDomain
 
 if TYPE_CHECKING:
     from validation_core.benchmarks.gaussian import Gaussian
@@ -129,13 +129,16 @@ def _squared(b: Gaussian, theta: Array, x: Array) -> Array:
 
 
 class _Perturbed(NamedTuple):
-    """A perturbation: description, the papers' grid of gamma, q's sampler, log p - log q."""
+    """A perturbation: description, the papers' grid of gamma, q's sampler, log p - log q, and the
+    gammas at which q exists: None for all.
+    """
 
     title: str
     summary: str
     gammas: tuple[float, ...]
     q: Callable[[Gaussian, Array, float, np.random.Generator], Array]
     log_ratio: Callable[[Gaussian, Array, Array, float], Array]
+    domain: GammaDomain | None = None
 
 
 PERTURBATIONS: dict[Perturbation, _Perturbed] = {
@@ -152,6 +155,7 @@ PERTURBATIONS: dict[Perturbation, _Perturbed] = {
         (0, 0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4),
         _covariance_scaling,
         _covariance_scaling_ratio,
+        GammaDomain("the relative excess of q's covariance", -1, with_low=False),
     ),
     "anisotropic": _Perturbed(
         "anisotropic",
@@ -159,6 +163,7 @@ PERTURBATIONS: dict[Perturbation, _Perturbed] = {
         (0, 0.5, 1, 1.5, 2, 2.5, 3),
         _anisotropic,
         _anisotropic_ratio,
+        GammaDomain("a variance that q adds", 0),
     ),
     "heavy_tail": _Perturbed(
         "heavy tail",
@@ -166,6 +171,7 @@ PERTURBATIONS: dict[Perturbation, _Perturbed] = {
         (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6),
         _heavy_tail,
         _heavy_tail_ratio,
+        GammaDomain("one over q's degrees of freedom", 0),
     ),
     "additional_mode": _Perturbed(
         "additional mode",
@@ -173,6 +179,7 @@ PERTURBATIONS: dict[Perturbation, _Perturbed] = {
         (0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4),
         _additional_mode,
         _additional_mode_ratio,
+        GammaDomain("the mass of q's second mode", 0, 1),
     ),
     "mode_collapse": _Perturbed(
         "mode collapse",
@@ -180,6 +187,7 @@ PERTURBATIONS: dict[Perturbation, _Perturbed] = {
         (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6),
         _collapsed,
         _mode_collapse_ratio,
+        GammaDomain("the mass of the mode that q misses", 0, 1),
     ),
     "blind_prior": _Perturbed(
         "blind prior",

@@ -111,6 +111,10 @@ class Spiral(Benchmark):
         """Numbers of steps left out. At 0 p and q are one point: all draws tie with the truth."""
         return 0, 1, 2, 3, 4, 5
 
+    def check_gamma(self, gamma: float) -> None:
+        """Refuse what is no number of steps to leave out."""
+        self.left_out(gamma)
+
     @property
     def dims(self) -> tuple[int, int]:
         """Dimensions of theta and of x: 2 and 1."""

@@ -135,6 +135,10 @@ class Trained(Pairs):
                     "among those."
                 )
 
+    def check_gamma(self, gamma: float) -> None:
+        """Refuse what is no number of simulations or epochs."""
+        self.recipe(gamma)
+
     @property
     def simulator(self) -> Simulator:
         """The task."""
@@ -151,7 +155,7 @@ class Trained(Pairs):
         Raises:
             ValueError: unless gamma is a whole number of simulations or epochs.
         """
-        if gamma < 1 or gamma != int(gamma):
+        if gamma < 1 or not float(gamma).is_integer():
             raise ValueError(
                 f"gamma counts {self.along}, a whole number from 1 on; got {gamma:g}. Choose "
                 f"among {', '.join(f'{one:,}' for one in self.gammas)}."

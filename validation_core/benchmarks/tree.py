@@ -17,7 +17,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.types import Array, Benchmark, Paper
+from validation_core.types import Array, Benchmark, GammaDomain, Paper
 
 Noise = Literal["scaled", "added"]
 Classes = Literal["A", "B", "AB"]
@@ -191,6 +191,13 @@ class Tree(Benchmark):
     def gammas(self) -> tuple[float, ...]:
         """0 to 4 in steps of a half."""
         return tuple(step / 2 for step in range(9))
+
+    @property
+    def domain(self) -> GammaDomain:
+        """Where the sd that q adds to p's, or has in place of p's, is 0 or more."""
+        if self.noise == "scaled":
+            return GammaDomain("the relative excess of q's sd", -1)
+        return GammaDomain("the sd of the noise that q adds, in hundredths", 0)
 
     @property
     def dims(self) -> tuple[int, int]:

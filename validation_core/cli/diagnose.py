@@ -28,14 +28,16 @@ from validation_core.diagnosis import Diagnosis, findings
 from validation_core.diagnosis.card import CARD_ENDINGS
 from validation_core.diagnosis.outcome import EXIT_CODES, Outcome, outcome
 from validation_core.diagnosis.questions import QUESTIONS, Asked
+from validation_core.diagnosis.questions.calibration import CalibrationQuestion
 from validation_core.diagnosis.questions.calibration.figure_names import USUAL_NAMES
+from validation_core.diagnosis.questions.surface import TERMINAL
 from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.diagnosis.verdict import ENOUGH, read_line
 from validation_core.drawing.drawn import FIGURE_ENDINGS
 from validation_core.engine import Task
 from validation_core.methods.base import Method
 from validation_core.tables import ProbabilitiesUpload, SamplesUpload
-from validation_core.text import equals
+from validation_core.text import did_you_mean, equals, list_text
 
 _FIGURES = (*FIGURE_ENDINGS, ".html")
 _FILE = """\
@@ -97,6 +99,8 @@ at several rows (a constant x, a few distinct x), they are not independent, and 
 """
 
 
+_ONE_WORD = ("ranks", "reliability")
+"""Titles of figures that are one word."""
 _FAILING: dict[str, tuple[Outcome, ...]] = {
     "never": (),
     "problem": ("problem",),
@@ -122,6 +126,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--seed", type=int, default=0)
     option("--budget", type=parse_seconds, metavar="SECONDS", help="what takes longer is not run")
     add_table_options(parser)
+    option(
+        "--as-saved",
+        action="store_true",
+        help="test draws whose rows, columns or scales look mistaken: they are meant so",
+    )
     option(
         "--questions",
         "--answers",  # its name before
@@ -157,7 +166,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--junit", type=Path, metavar="PATH.xml", help="write the verdict as a test report")
     add_json_option(parser)
     gate = parser.add_argument_group(
-        "gate", "Exit code 0: passed. 1: a problem was found. 3: too little power to tell."
+        "gate",
+        "Exit code 0: passed. 1: a problem was found. 2: the file or an option is to be corrected "
+        "first. 3: too little power to tell.",
     )
     gate.add_argument(
         "--fail-on",
@@ -187,6 +198,7 @@ def _run(chosen: argparse.Namespace) -> int:
     if chosen.stream:
         return run_stream(chosen)
     wanted, questions = _wanted(chosen.method), _asked(chosen.questions)
+    names = [name for name, _ in chosen.figure]
     table = read_table(chosen.files, chosen)
     figures = [path for _, path in chosen.figure]
     if not chosen.shift > 0:
@@ -204,31 +216,36 @@ def _run(chosen: argparse.Namespace) -> int:
             f"A DataTree holds ranks of true values among q's draws at each x; got "
             f"{table.upload.held}. Leave --datatree out."
         )
+    _check_figures(names)
     result = diagnose.diagnose(
         table,
         wanted,
-        questions,
+        _with_figures(questions, names),
         alpha=chosen.alpha,
         seed=chosen.seed,
         budget=chosen.budget,
+        as_saved=chosen.as_saved,
         progress=_TestLines(),
     )
     assert result.asked is not None, "a diagnosis says what was asked"
-    result = replace(result, asked=replace(result.asked, how="--questions NAME"))
+    result = replace(result, asked=replace(result.asked, surface=TERMINAL))
     if chosen.report:
         chosen.report.write_text(result.document(), encoding="utf-8")
     if chosen.card:
         chosen.card.write_bytes(result.image(chosen.card.suffix or ".png"))
-    _save_figures(result, chosen)
-    if chosen.datatree:
-        chosen.datatree.write_bytes(result.datatree())
     said = outcome(result.diagnosis, chosen.shift)
+    if said != "mistake":
+        _save_figures(result, chosen)
+        if chosen.datatree:
+            chosen.datatree.write_bytes(result.datatree())
+    elif figures or chosen.datatree:
+        tell("--figure and --datatree: not written before the file is corrected")
     for path, write in short:
         if path is not None:
             text = write(result.diagnosis, result.answers, said, result.path, result.asked)
             path.write_text(text, encoding="utf-8")
     write_json_text(result.to_json, chosen.json, lambda: print_diagnosis(result))
-    return EXIT_CODES[said] if said in _FAILING[chosen.fail_on] else 0
+    return EXIT_CODES[said] if said in ("mistake", *_FAILING[chosen.fail_on]) else 0
 
 
 def _reliability(table: Table, chosen: argparse.Namespace) -> None:
@@ -276,6 +293,32 @@ def _figure(text: str) -> tuple[str, Path]:
             f"NAME=PATH, with an ending of {', '.join(_FIGURES)}; got {text!r}"
         )
     return name, Path(path)
+
+
+def _check_figures(names: Sequence[str]) -> None:
+    """Refuse, before anything runs, a name that no figure can have.
+
+    Other titles are words of what was found, and known only then.
+
+    Raises:
+        ValueError: for one word that is not a usual name or a title of one word.
+    """
+    for name in names:
+        if " " in name.strip() or name in USUAL_NAMES or name.casefold() in _ONE_WORD:
+            continue
+        known = list(USUAL_NAMES)
+        raise ValueError(
+            f"--figure takes {list_text(known, 'or')}, or a title of the report; got {name!r}. "
+            f"{did_you_mean(name, known)}"
+        )
+
+
+def _with_figures(questions: str | tuple[str, ...], names: Sequence[str]) -> str | Sequence[str]:
+    """The questions with the one that makes the figures of usual names."""
+    if questions in ("usual", "all") or not any(name in USUAL_NAMES for name in names):
+        return questions
+    others = () if isinstance(questions, str) else questions
+    return tuple(dict.fromkeys((*others, CalibrationQuestion.name)))
 
 
 class _TestLines(NoteLines):
@@ -350,6 +393,8 @@ def print_diagnosis(result: diagnose.DiagnosisResult) -> None:
         print(f"  {fact.label}: {fact.text}")
     for i, step in enumerate(verdict.next_steps, 1):
         print(f"  {'Next:' if i == 1 else '     '} {i}. {step}")
+    if found.upload.unusable:
+        return
     print()
     for record in found.records:
         text = (

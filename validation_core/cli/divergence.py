@@ -11,6 +11,7 @@ from typing import Any
 from validation_core import ALGORITHMS, MODELS, Store
 from validation_core.api.divergence import FIGURES, TITLE, estimate, plans
 from validation_core.api.names import entry
+from validation_core.api.option_texts import parse_fields, parse_specification
 from validation_core.api.result import Rows
 from validation_core.bayes import Model
 from validation_core.bayes.algorithms import with_options
@@ -19,15 +20,14 @@ from validation_core.cli.options import (
     ProgressLines,
     add_json_option,
     check_writable,
-    parse_fields,
     parse_integers,
     parse_path,
-    parse_specification,
     write_json_text,
 )
 from validation_core.report.document import sheet
 from validation_core.symmetric_divergence import GRID, MS
 from validation_core.symmetric_divergence.curves import Row
+from validation_core.symmetric_divergence.nats_text import without_rounding
 
 _WIDTHS = (12, 5, 11, 26, 12, 12)  # names of the columns of the printed table
 
@@ -143,10 +143,14 @@ def _tables(told: Mapping[int, Rows]) -> dict[str, list[Row]]:
     }
     return {
         f"Numbers of Figure {number}": [
-            {name: row[key] for name, key in columns.items()} for row in of
+            {name: _settled(row[key]) for name, key in columns.items()} for row in of
         ]
         for number, of in told.items()
     }
+
+
+def _settled(value: Any) -> Any:
+    return without_rounding(value) if isinstance(value, float) else value
 
 
 def _print(told: Mapping[int, Rows]) -> None:
@@ -169,8 +173,9 @@ def _numbers(row: Mapping[str, Any]) -> str:
     if row["skl"] is None:
         why = f"no q on {row['failures']} of {row['k']} data sets" * bool(row["failures"])
         return _line(*at) + f"   {why or 'no finite estimate'}"
-    between = f"[{row['ci_low']:.4g}, {row['ci_high']:.4g}]"
-    cells = f"{row['skl']:.4g}", between, f"{row['median']:.4g}", f"{row['largest']:.4g}"
+    names = ("skl", "ci_low", "ci_high", "median", "largest")
+    skl, low, high, median, largest = (f"{without_rounding(row[name]):.4g}" for name in names)
+    cells = skl, f"[{low}, {high}]", median, largest
     return _line(*at, *cells) + " *" * row["dominated"]
 
 

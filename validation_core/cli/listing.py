@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import validation_core as npt
-from validation_core.cli.options import add_json_option, option_text, write_json
+from validation_core.api.option_texts import option_text
+from validation_core.cli.options import add_json_option, write_json
 from validation_core.describe import describe
 from validation_core.report.numbers import schema
 

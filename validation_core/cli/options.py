@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING
 
 import validation_core as npt
+from validation_core.api.option_texts import parse_specification
 from validation_core.cli.process import tell
-from validation_core.keys import Specification
 from validation_core.tables.chosen import merge_pairs
 
 if TYPE_CHECKING:
     from validation_core.engine import Task
     from validation_core.methods.base import Method
     from validation_core.types import Benchmark
-
-
-S = TypeVar("S", bound=Specification)
 
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:
@@ -268,16 +264,9 @@ def parse_methods(texts: Sequence[str] | None) -> list[Method]:
     Raises:
         ValueError: for an unknown name or option, or two equal methods.
     """
-    from validation_core.api.names import entry
+    from validation_core.api.names import parse_method
 
-    selected: list[Method] = []
-    for text in texts or ():
-        name, _, options = text.partition(":")
-        selected.append(
-            parse_specification(
-                entry(npt.METHODS, name, "method"), options.split(",") if options else []
-            )
-        )
+    selected = [parse_method(text) for text in texts or ()]
     labels = [method.label for method in selected]
     if len(set(labels)) < len(labels):
         raise ValueError(f"Each method is tested once; got {labels}. Leave out the repeated one.")
@@ -290,59 +279,9 @@ def parse_benchmark(name: str, options: Sequence[str]) -> Benchmark:
     Raises:
         ValueError: for an unknown name or option.
     """
-    from validation_core.api.names import entry
+    from validation_core.api.names import benchmark_kind
 
-    return parse_specification(entry(npt.BENCHMARKS, name, "benchmark"), options)
-
-
-def parse_specification(kind: type[S], options: Sequence[str]) -> S:
-    """A frozen dataclass from `field=value` texts.
-
-    Raises:
-        ValueError: for an unknown option.
-    """
-    return kind(**parse_fields(kind, options))
-
-
-def parse_fields(kind: type[Specification], options: Sequence[str]) -> dict[str, object]:
-    """Parse `field=value` texts by the types of a dataclass's fields.
-
-    Raises:
-        ValueError: for an unknown option.
-    """
-    hints = get_type_hints(kind)
-    fields = {field.name: field for field in dataclasses.fields(kind)}
-    read: dict[str, object] = {}
-    for option in options:
-        name, _, text = option.partition("=")
-        if name not in fields:
-            raise ValueError(
-                f"Options of {kind.__name__} are {', '.join(fields) or 'none'}; got {option!r}. "
-                f"Write field=value."
-            )
-        read[name] = _value(name, text, hints[name])
-    return read
-
-
-def _value(name: str, text: str, kind: object) -> object:
-    choices = get_args(kind) if get_origin(kind) is Literal else ()
-    if choices and text in map(str, choices):
-        return next(choice for choice in choices if str(choice) == text)
-    if kind is bool and text in ("true", "false"):
-        return text == "true"
-    if kind in (int, float, str):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    names = map(option_text, (False, True) if kind is bool else choices)
-    wanted = " or ".join(names) or getattr(kind, "__name__", str(kind))
-    raise ValueError(f"{name} must be {wanted}; got {text!r}. Write {name}=value.")
-
-
-def option_text(value: object) -> str:
-    """The value of an option as text for the command line."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return parse_specification(benchmark_kind(name), options)
 
 
 def write_json(value: object, where: str | None, aloud: Callable[[], None]) -> None:

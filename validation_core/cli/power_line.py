@@ -6,7 +6,7 @@ import dataclasses
 import shlex
 from collections.abc import Sequence
 
-from validation_core.cli.options import option_text
+from validation_core.api.option_texts import option_text
 from validation_core.keys import Specification
 from validation_core.scores.classifier import PRESETS
 from validation_core.sweep.plan import Sweep

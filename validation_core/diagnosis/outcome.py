@@ -1,4 +1,5 @@
-"""A verdict as a gate of continuous integration reads it: passed, problem, or too little power."""
+"""A verdict as a gate of continuous integration reads it: passed, problem, too little power, or a
+file to correct first."""
 
 from __future__ import annotations
 
@@ -6,10 +7,11 @@ from typing import Literal
 
 from validation_core.diagnosis.verdict import ENOUGH, Diagnosis
 
-Outcome = Literal["passed", "problem", "too little power"]
+Outcome = Literal["passed", "problem", "too little power", "mistake"]
+"""`mistake`: of the file, so that nothing is said of q."""
 
-EXIT_CODES: dict[Outcome, int] = {"passed": 0, "problem": 1, "too little power": 3}
-"""Of the command line; 2 is bad input."""
+EXIT_CODES: dict[Outcome, int] = {"passed": 0, "problem": 1, "mistake": 2, "too little power": 3}
+"""Of the command line; 2 is bad input of any kind."""
 
 
 def outcome(found: Diagnosis, shift: float = ENOUGH) -> Outcome:
@@ -30,6 +32,8 @@ def outcome(found: Diagnosis, shift: float = ENOUGH) -> Outcome:
         raise ValueError(
             f"A defect is a bias above 0 posterior sd; got {shift:g}. {ENOUGH:g} is usual."
         )
+    if found.upload.unusable:
+        return "mistake"
     if found.pvalue is not None and found.pvalue <= found.alpha:
         return "problem"
     if found.pending or found.shift is None or found.shift.size > shift:

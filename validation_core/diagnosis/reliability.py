@@ -29,6 +29,7 @@ from validation_core.statistics.reliability import (
     brier_split,
     events_of,
     pooled_shares,
+    pvalues_beyond_curve,
     reliability_checks,
     reliability_curve,
 )
@@ -78,7 +79,8 @@ class EventReliability(NamedTuple):
     of rows, and the largest stated one."""
 
     p_over_x: float | None = None
-    """that it is off alike at every x; None where x is not known, or does not vary."""
+    """that it is off alike at every x, or at all rows of equal stated probability, whichever is
+    larger; None where x is not known, or does not vary."""
     place: EventPlace | None = None
     """Where over x it is off most; None where no region has rows enough."""
 
@@ -106,7 +108,8 @@ class Reliability:
 
     @property
     def p_over_x(self) -> float | None:
-        """Adjusted p that nothing is off more at some x than at others; None without x."""
+        """p that nothing is off more at some x than at others, beyond an error of the curve, which
+        depends on the stated probability alone; None without x."""
         return min((one.p_over_x for one in self.events if one.p_over_x is not None), default=None)
 
 
@@ -114,6 +117,7 @@ class Reliability:
 class ReliabilityStudy(Study[Reliability], spec="reliability"):
     """The reliability of the stated probabilities of an upload."""
 
+    version: ClassVar[int] = 2
     gpu: ClassVar[bool] = False
     digest: str
     parameter: int | None = None
@@ -131,6 +135,10 @@ class ReliabilityStudy(Study[Reliability], spec="reliability"):
         checks = reliability_checks(
             p, classes, rng, TABLES, None if regions is None else regions.sums
         )
+        beyond = None
+        if regions is not None:
+            own = stream(self.seed, "reliability", "beyond the curve")
+            beyond = pvalues_beyond_curve(p, classes, own, regions.sums)
         report(0.5, {})
         by_check = dict(zip(checks.of, range(len(checks.of)), strict=True))
         events = events_of(p)
@@ -154,7 +162,9 @@ class ReliabilityStudy(Study[Reliability], spec="reliability"):
                     curve.by_chance,
                     np.stack([curve.happens, curve.low, curve.high]),
                     _groups(stated, true),
-                    float(checks.adjusted[by_check["over_x", at]]) if regions else None,
+                    None
+                    if beyond is None
+                    else max(float(checks.adjusted[by_check["over_x", at]]), float(beyond[at])),
                     regions.worst(stated, true) if regions else None,
                 )
             )
@@ -338,12 +348,13 @@ def _over_x(
         return f"No part of x has enough of the {found.x_rows:,} rows to be looked at alone."
     if p <= alpha:
         return (
-            f"They are off more in part of x than elsewhere (p {equals(p)}): "
+            f"They are off more in part of x than elsewhere, at equal stated probability (p "
+            f"{equals(p)}): "
             f"{place_sentence(event_name(worst, classes), worst.place, x_names)}"
         )
     return (
-        f"No part of x stands out: parts differ as much by chance alone (p {equals(p)}, "
-        f"{found.x_rows:,} rows)."
+        f"No part of x stands out: parts differ as much by chance, or by an error that depends on "
+        f"the stated probability alone (p {equals(p)}, {found.x_rows:,} rows)."
     )
 
 

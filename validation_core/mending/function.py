@@ -77,6 +77,15 @@ class MendFunction:
         q = np.asarray(theta_q)
         q = q[None] if q.ndim == 2 else q
         data = np.asarray(x)
+        if q.ndim != 3 or not q.size or len(q) not in (1, *data.shape[:1]):
+            raise ValueError(
+                f"x (n, M) and theta_q (n, K, D) have a row for each simulation; got {data.shape} "
+                f"and {q.shape}. Save both of the same simulations."
+            )
+        if not all(a.dtype.kind in "iufb" and np.isfinite(a).all() for a in (data, q)):
+            raise ValueError(
+                "x and theta_q hold finite numbers; got others among them. Leave their rows out."
+            )
         data = data.reshape(len(q), -1)
         k, widths = q.shape[1], (len(self.parts[0].frame.x_shift), self.dims)
         if (data.shape[1], q.shape[2]) != widths:

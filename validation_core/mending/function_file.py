@@ -26,6 +26,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,15 +47,34 @@ _FOOT = '''
 
 def load(path: str | Path = Path(__file__).with_name("mend.npz")) -> MendFunction:
     """The function kept in mend.npz."""
+    if not Path(path).is_file():
+        raise ValueError(f"Weights are read from mend.npz; got no {path}. Copy it there.")
     with np.load(path, allow_pickle=False) as file:
         return MendFunction.read(dict(file))
+
+
+def read_draws(path: str) -> tuple[Array, Array]:
+    """x (n, M) and theta_q (n, K, D) of a file.
+
+    Raises:
+        ValueError: for a file that does not hold them.
+    """
+    rule = "Draws are read from an .npz file with x (n, M) and theta_q (n, K, D)"
+    remedy = "Save one by np.savez(PATH, x=x, theta_q=theta_q)."
+    try:
+        file = np.load(path, allow_pickle=False)
+        held = list(getattr(file, "files", ["an array without a name"]))
+        if "x" in held and "theta_q" in held:
+            return file["x"], file["theta_q"]
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
+        raise ValueError(f"{rule}; got {path}, not readable ({error}). {remedy}") from error
+    raise ValueError(f"{rule}; got {path} with {', '.join(held) or 'nothing'}. {remedy}")
 
 
 def main(draws: str, mended: str) -> None:
     """Mend the draws of one file into another: log_w_draws, and as many mended draws."""
     function = load()
-    with np.load(draws, allow_pickle=False) as file:
-        x, theta_q = file["x"], file["theta_q"]
+    x, theta_q = read_draws(draws)
     theta_q = theta_q[None] if theta_q.ndim == 2 else theta_q
     log_w = function.log_weights(x, theta_q)
     rng = np.random.default_rng(0)
@@ -63,9 +83,16 @@ def main(draws: str, mended: str) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit("usage: python mend.py draws.npz mended.npz")
-    main(*sys.argv[1:])
+    try:
+        if len(sys.argv) != 3:
+            raise ValueError(
+                f"It takes two files; got {len(sys.argv) - 1}. "
+                "Write: python mend.py draws.npz mended.npz"
+            )
+        main(*sys.argv[1:])
+    except (ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
 '''
 _ROOTS = ("MendFunction", "pick_by_weight")
 _GIVEN = ("PosteriorTable",)  # the head's own, smaller

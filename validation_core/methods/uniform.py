@@ -76,15 +76,17 @@ class Uniform(Method):
     def obstacle(self, upload: Upload) -> str | None:
         # A table's held-out half is split by x: a quarter of its rows is left to calibrate with.
         held_out = upload.n - round(upload.n / 2)
-        rows = held_out // 2 if isinstance(upload.data, PosteriorTable) else held_out
+        table = isinstance(upload.data, PosteriorTable)
+        rows = held_out // 2 if table else held_out
         points = rows // self.m
         if points >= _UNIFORM_POINTS:
             return None
         most = rows // _UNIFORM_POINTS
         remedy = f"m up to {most} would fit" if most else "there are too few rows for any m"
+        beside = " Within x covers the same question." * table  # two samples have no x
         return (
             f"{rows} held-out rows are too few: it needs {self.m} for each tested draw, and at "
-            f"least {_UNIFORM_POINTS} tested draws; {remedy}. Within x covers the same question."
+            f"least {_UNIFORM_POINTS} tested draws; {remedy}.{beside}"
         )
 
     def rows(self, n: int, k: int, pooled: bool = False) -> int:

@@ -112,7 +112,8 @@ def relabelled(
     if not learned:
         return first
     rest = partial(_part_done, report, 0.5, 1.0)
-    return first.with_learned(_learned(asked, learned, seed, _FINER * (relabelings + 1) - 1, rest))
+    finer = _FINER * (relabelings + 1) - 1
+    return first.with_learned(_learned(asked, table, learned, seed, finer, rest))
 
 
 def _part_done(report: Callable[[float], None], low: float, high: float, done: float) -> None:
@@ -143,7 +144,12 @@ def _unlearned(
         )
 
     own = own_pvalues(
-        asked.battery, tested, asked.scores, values, stream(seed, "omnibus", "own nulls")
+        asked.battery,
+        tested,
+        asked.scores,
+        values,
+        partial(asked.with_means_apart, table, seed, groups),
+        stream(seed, "omnibus", "own nulls"),
     )
     claims = asked.claims(asked.battery.cells)
     return OmnibusResult.of(tested, own, claims, share=share, numbers=asked.numbers())
@@ -151,6 +157,7 @@ def _unlearned(
 
 def _learned(
     asked: TableStatistics,
+    table: PosteriorTable,
     learned: Sequence[LearnedScore],
     seed: int,
     relabelings: int,
@@ -160,6 +167,11 @@ def _learned(
     every = asked.with_learned(learned)
     tested = calibrated(every, relabelings, stream(seed, "omnibus", "learned labellings"), report)
     own = own_pvalues(
-        every, tested, (), lambda: None, stream(seed, "omnibus", "learned own nulls")
+        every,
+        tested,
+        (),
+        lambda: None,
+        partial(asked.with_means_apart, table, seed, learned=learned),
+        stream(seed, "omnibus", "learned own nulls"),
     )
     return OmnibusResult.of(tested, own, asked.claims(every.cells), share=1 - UNLEARNED)

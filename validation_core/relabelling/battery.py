@@ -135,24 +135,25 @@ class Battery:
         return np.concatenate([*out, *last], axis=1)
 
     def over_x_permuted(self, orders: Slots) -> NDArray[np.float32]:
-        """`statistics` of the observed labelling's cells over x (B, C'), with rows'
-        features permuted among the x: their law if errors were alike at every x.
+        """`statistics` of the observed labelling's cells over x (B, C'), with rows permuted among
+        the x, each with its features and their variances: their law if errors were alike at every
+        x.
+
+        A row's variance is that of its slots, the truth among them: it goes where the feature
+        goes, or sums of permuted features would spread less than the observed one.
 
         Args:
             orders: (B, N) permutations of the rows.
         """
         out = []
         for part in self.parts:
-            if part.places is None or part.weights is None:
+            if part.places is None:
                 continue
             block = part.block
             at = self.pools.observed[block.rows] + self.pools.first[block.rows]
-            sd = np.sqrt(block.variance[:, : block.over])
-            unit = np.where(sd > 0, sd, 1.0)
-            own = (block.values[at] / unit)[:, None]
             ranks = orders[:, block.rows].argsort(axis=1).argsort(axis=1).T  # of these rows alone
-            picked = np.ascontiguousarray(own[ranks, 0] * sd[:, None])
-            out.append(_over_x(part, picked))
+            variance = block.variance[:, : block.over]
+            out.append(_over_x(part, block.values[at][ranks], variance[ranks]))
         return np.concatenate(out, axis=1) if out else np.empty((len(orders), 0), np.float32)
 
     def statistics_in_pieces(
@@ -220,19 +221,39 @@ def _largest(
     return np.concatenate(parts, axis=1)
 
 
-def _over_x(part: _BlockStatistics, picked: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The largest |z| (B, C') of each cell over x, for features (n, B, F')."""
+def _over_x(
+    part: _BlockStatistics,
+    picked: NDArray[np.float32],
+    variance: NDArray[np.float32] | None = None,
+) -> NDArray[np.float32]:
+    """The largest |z| (B, C') of each cell over x, for features (n, B, F').
+
+    Args:
+        part: the block with its functions of x.
+        picked: features of the slots that are picked.
+        variance: (n, B, F') of each row's features; None where they are the block's own.
+    """
     assert part.places is not None
     assert part.weights is not None
     n, b, over = picked.shape
     # One product of large matrices, many times faster than one for each labelling.
     along = (part.places.columns.T @ picked.reshape(n, -1)).reshape(-1, b, over)
-    best, trends = part.places.largest(
-        np.ascontiguousarray(along.transpose(0, 2, 1)),
-        np.ascontiguousarray(picked.sum(axis=0).T),
-        part.weights,
-        part.sided[:over],
-    )
+    whole, sided = picked.sum(axis=0), part.sided[:over]
+    if variance is None:
+        best, trends = part.places.largest(
+            np.ascontiguousarray(along.transpose(0, 2, 1)),
+            np.ascontiguousarray(whole.T),
+            part.weights,
+            sided,
+        )
+    else:  # features of one labelling with variances of their own
+        weights = part.places.weights(variance.reshape(n, -1).T.astype(np.float64))
+        best, trends = (
+            largest.reshape(-1, b, over).transpose(0, 2, 1)
+            for largest in part.places.largest(
+                along.reshape(-1, b * over, 1), whole.reshape(-1, 1), weights, np.tile(sided, b)
+            )
+        )
     largest = best.transpose(2, 1, 0).reshape(b, -1)
     sums = [np.square(trends[:, one.features]).sum(axis=(0, 1)) for one in part.squares]
     return np.concatenate([largest, np.stack(sums, axis=1)], axis=1) if sums else largest
@@ -271,6 +292,17 @@ def assemble(
     count = min(blocks[0].means, _PAIRS)
     gram = _gram(pools, blocks[0], count) if count > 1 and not paired else None
     return Battery(pools, parts, gram, support)
+
+
+def assemble_over_x(pools: Pools, blocks: Sequence[Block], where: XFunctions) -> Battery:
+    """The statistics over x of these blocks, to be permuted among the x."""
+    return Battery(
+        pools,
+        tuple(
+            _block_statistics(block, where, _expected_plays(pools, block.rows)) for block in blocks
+        ),
+        None,
+    )
 
 
 def _expected_plays(pools: Pools, rows: NDArray[np.int64]) -> Array:

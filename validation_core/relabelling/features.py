@@ -199,6 +199,15 @@ def feature_block(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRa
     return _block(pools, rows, scores, _all_features)
 
 
+def over_x_block(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRanks]) -> Block:
+    """Those that are looked at over x alone."""
+
+    def measured(scores: Sequence[SlotRanks]) -> list[Valued]:
+        return [entry for entry in _all_features(scores) if entry[0].over_x]
+
+    return _block(pools, rows, scores, measured)
+
+
 def _all_features(scores: Sequence[SlotRanks]) -> list[Valued]:
     entries = [entry for score in scores for entry in _score_features(score)]
     entries += _joint_width(scores, "widths", over_x=True)

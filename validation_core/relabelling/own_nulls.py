@@ -5,7 +5,7 @@ x vary more than that null allows, and two independent biases make a product of 
 then q is rejected, not "at every x alike" and not "independent". So each kind of claim is
 tested once more, on a table from which the errors of other kinds are removed:
 
-    over x           the rows' features permuted among the x
+    over x           the rows' features permuted among the x; q's means from draws of their own
     place            the width removed
     width            the bias removed
     shape, pairs     both removed
@@ -61,6 +61,7 @@ def own_pvalues(
     tested: CalibratedTest,
     scores: Sequence[SlotRanks],
     values: Callable[[], tuple[Array, Array] | None],
+    apart: Callable[[], Battery | None],
     rng: np.random.Generator,
 ) -> Array:
     """p (C,) of each claim under its own null, stepping down within its kind; 0 where none is
@@ -73,6 +74,8 @@ def own_pvalues(
         scores: of all slots.
         values: gives true values (n, D) and draws (n, P, D) of the tested rows in the parameters
             that are looked at; None where rows share their draws.
+        apart: gives the statistics over x along q's means of draws that are no slots; None where
+            no q's means are looked along.
         rng: permutes rows.
     """
     families = [cell.family for cell in battery.cells]
@@ -80,7 +83,7 @@ def own_pvalues(
     asked = {family for family, p in zip(families, tested.adjusted, strict=True) if p <= ASKED}
     over = np.flatnonzero(np.isin(families, _OVER_X))
     if asked & set(_OVER_X):
-        own[over] = _pvalues_over_x(battery, tested, over, rng)
+        own[over] = _pvalues_over_x(apart() or battery, tested, over, rng)
     others = asked - set(_OVER_X) - set(_NAMED_ALONE)
     if others:
         without = tested.scale.minus_log_p(
@@ -99,15 +102,16 @@ def _pvalues_over_x(
 ) -> Array:
     """p of claims over x against rows permuted among the x."""
     b, n = min(len(tested.nulls), _PERMUTATIONS), len(battery.pools.size)
-    cells = len(battery.cells)
-    minus_log_p = np.empty((b, len(over)), np.float32)
-    for part in battery.pieces(b):
+    minus_log_p = np.empty((1 + b, len(over)), np.float32)
+    for part in battery.pieces(1 + b):
         shuffled = rng.random((part.stop - part.start, n), np.float32)
         orders = shuffled.argsort(axis=1).astype(np.int32)
-        z = np.zeros((len(orders), cells), np.float32)
+        if part.start == 0:  # the observed order comes first
+            orders[0] = np.arange(n)
+        z = np.zeros((len(orders), len(tested.z)), np.float32)
         z[:, over] = battery.over_x_permuted(orders)
         minus_log_p[part] = tested.scale.minus_log_p(tested.scale.normal(z))[:, over]
-    return step_down(tested.minus_log_p[over], minus_log_p)
+    return step_down(minus_log_p[0], minus_log_p[1:])
 
 
 def _pvalues_of_kind(

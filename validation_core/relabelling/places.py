@@ -1,8 +1,11 @@
 """Functions of x along which a feature of slots is tested.
 
-Coordinates are x's columns and, where there are many, q's means. q's means come from
-draws that no truth is ranked among: given x they are independent of the ranks, whether q is right
-or wrong. With means of the ranked draws, ranks would depend on x even if q were correct.
+Coordinates are x's columns and, where there are many, q's means. For relabelling these are means
+of all slots, the truth among them: they are the same whichever slot plays the truth, so that the
+verdict is exact. But where q is wrong, ranks depend on them even if the error is the same at every
+x. Where a change over x is to be told from such an error (`own_nulls`, and the scan of the
+question where over x), q's means come from draws that no truth is ranked among: given x they are
+independent of the ranks, whether q is right or wrong.
 
 Along each coordinate: its rank, the rank's sign and square, and every stretch of 5% to 50% of the
 rows; products of two ranks; balls around rows. All are contrasts: effects equal at every x

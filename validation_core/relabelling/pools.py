@@ -210,6 +210,7 @@ def pooled_scores(
     *,
     truths: bool = True,
     rows: NDArray[np.int64] | None = None,
+    aside: int = 0,
 ) -> PooledScores:
     """Every parameter's score and, of several parameters, that of their norm.
 
@@ -221,16 +222,19 @@ def pooled_scores(
         truths: whether the truth is a slot; else pools are q's draws alone, and all of them.
         rows: those that are tested; None for all. Where others chose the parameters, their
             truths, and the draws they were compared with, are no slots of a shared pool.
+        aside: so many first draws are left out.
     """
     if groups is not None:
         tested = np.ones(len(table), bool)
         if rows is not None:
             tested[:] = False
             tested[rows] = True
-        return _shared_pools(table, parameters, groups, tested)
+        return _shared_pools(table, parameters, groups, tested, aside)
     n, k, _ = table.q.shape
     among = ranked_columns(n, k, len(parameters)) if truths else np.arange(k)
-    chosen = players(len(among), max_players(n)) if truths else np.arange(len(among))
+    playing = among[players(len(among), max_players(n))] if truths else among
+    among = among[among >= aside]
+    chosen = np.flatnonzero(np.isin(among, playing))
     ahead = int(truths)
     values = np.empty(
         (n, ahead + len(among), len(parameters)), np.result_type(table.theta, table.q)
@@ -286,10 +290,12 @@ def _shared_pools(
     parameters: NDArray[np.int64],
     groups: NDArray[np.int64],
     tested: NDArray[np.bool_],
+    aside: int,
 ) -> PooledScores:
     """Pools of rows that share their draws: every tested truth of a group, then its draws."""
     n, k, _ = table.q.shape
     free = np.arange(k) if tested.all() else halves(k)[1]
+    free = free[free >= aside]
     _, group = np.unique(groups, return_inverse=True)
     rows_of = [np.flatnonzero(group == label) for label in range(group.max() + 1)]
     size, observed, first = np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(n, np.int64)

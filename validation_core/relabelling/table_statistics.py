@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.pieces import slices
-from validation_core.relabelling.battery import Battery, Cell, assemble
+from validation_core.relabelling.battery import Battery, Cell, assemble, assemble_over_x
 from validation_core.relabelling.families import EVERYWHERE, OWN
-from validation_core.relabelling.features import Block, feature_block, features_near
+from validation_core.relabelling.features import Block, feature_block, features_near, over_x_block
 from validation_core.relabelling.magnitudes import FAR, Support
 from validation_core.relabelling.normal_scores import MOST, largest_misfits, misfit
 from validation_core.relabelling.places import (
+    ASIDE,
     XCoordinates,
     XFunctions,
     affordable,
     coordinates,
     functions_of_x,
+    moments,
 )
 from validation_core.relabelling.pools import (
     WHITENED,
@@ -85,12 +87,46 @@ class TableStatistics(NamedTuple):
     """Scores of all slots, learned ones left out."""
     quantities: tuple[tuple[Array, Array], ...] = ()
     """A user's own quantities at the truths (N,) and at the draws (N, K)."""
+    known: tuple[LearnedScore, ...] = ()
+    """Scores of densities and own quantities."""
 
     def with_learned(self, learned: Sequence[LearnedScore]) -> Battery:
         """The statistics of learned scores alone, of the same slots and over the same places."""
         pools = self.battery.pools
         blocks = [block for score in learned for block in _score_blocks(score, pools)]
         return assemble(pools, blocks, self.places)
+
+    def with_means_apart(
+        self,
+        table: PosteriorTable,
+        seed: int,
+        groups: Rows | None = None,
+        learned: Sequence[LearnedScore] | None = None,
+    ) -> Battery | None:
+        """The statistics over x, of `learned` alone where given, along q's means of the first
+        draws and with ranks among the others; None where no q's means are looked along.
+
+        A truth is part of its pool's mean: where q is wrong alike at every x its rank depends on
+        that mean, but not on the mean of draws that are no slots.
+        """
+        at, where, (n, k, d) = self.coordinates, self.places, table.q.shape
+        if where is None or "mean" not in at.kinds:
+            return None
+        aside = max(1, min(ASIDE, k // 4))
+        columns = [column for column, kind in enumerate(at.kinds) if kind == "mean"]
+        drawn = table.q[:, :aside, [at.which[column] for column in columns]]
+        values = at.values.copy()
+        values[:, columns] = moments(in_units(drawn))[0]
+        rows = self.battery.parts[0].block.rows
+        read = pooled_scores(
+            table, self.parameters, unshared_groups(groups), rows=rows, aside=aside
+        )
+        blocks = [] if learned is not None else [over_x_block(read.pools, rows, read.scores)]
+        slots = np.append(True, playing_draws(n, k, d) >= aside)
+        for score in self.known if learned is None else learned:
+            blocks += _score_blocks(score, read.pools, over_x_block, slots)
+        centres = stream(seed, "omnibus", "centres")
+        return assemble_over_x(read.pools, blocks, functions_of_x(values, centres, where.blocks))
 
     def claims(self, cells: Sequence[Cell]) -> tuple[Claim, ...]:
         """Claims of these cells."""
@@ -201,12 +237,18 @@ def statistics_of(
     if near is not None:
         blocks.append(features_near(read.pools, np.intersect1d(near, rows), read.scores))
     at = coordinates(in_units(table.x), read.mean, read.spread)
+    at = at._replace(
+        which=tuple(
+            int(parameters[which]) if kind == "mean" else which
+            for kind, which in zip(at.kinds, at.which, strict=True)
+        )
+    )
     looked = over_x and table.x.shape[1] > 0
     where, axes = _affordable_functions(at, blocks, relabelings, seed) if looked else (None, at)
     ends = None if bounds is None else bounds[parameters]
     every = assemble(read.pools, blocks, where, _support(read.pools, rows, read.scores, ends))
     own = tuple(quantities) if groups is None else ()
-    return TableStatistics(every, axes, parameters, where, read.scores, own)
+    return TableStatistics(every, axes, parameters, where, read.scores, own, tuple(known))
 
 
 def _support(
@@ -226,15 +268,27 @@ def unshared_groups(groups: Rows | None) -> Rows | None:
     return None if groups is None or len(np.unique(groups)) == len(groups) else groups
 
 
-def _score_blocks(one: LearnedScore, pools: Pools) -> list[Block]:
-    """The block of a score, at the rows where it is known of every slot."""
+def _score_blocks(
+    one: LearnedScore,
+    pools: Pools,
+    block: Callable[[Pools, Rows, Sequence[SlotRanks]], Block] = feature_block,
+    slots: NDArray[np.bool_] | None = None,
+) -> list[Block]:
+    """The block of a score, at the rows where it is known of every slot.
+
+    Args:
+        one: the score.
+        pools: of the table.
+        block: its features.
+        slots: those of the score that are in the pools; None for all.
+    """
     known = ~np.isnan(one.values).any(axis=1)
     rows = one.rows[known]
     if len(rows) < FEWEST:
         return []
-    values = one.values[known]
+    values = one.values[known] if slots is None else one.values[known][:, slots]
     score = score_at_rows(one.name, pools, rows, values, which=one.which, ratio=one.ratio)
-    return [feature_block(pools, rows, [score])]
+    return [block(pools, rows, [score])]
 
 
 def nearest(far: Array) -> Rows:

@@ -158,22 +158,25 @@ def render_sections(told: ReportContext) -> RenderedSections:
     if told.notes:
         body = render("notes", lines=told.notes.split("\n"))
         sections.append(ReportSection("notes", "Notes", body))
-    for panel in told.panels:
+    untested = told.found.upload.unusable
+    for panel in () if untested else told.panels:
         body = _panel(told, panel, places)
         sections.append(ReportSection(f"panel-{slug(panel.name)}", panel.title, body))
-    if own := _my_observation(told, places):
+    if not untested and (own := _my_observation(told, places)):
         sections.append(ReportSection("my-observation", "My observation", own))
-    sections += [
-        ReportSection("tests", "Each test", _tests(told, places)),
-        ReportSection("table", "What was read", _read(told)),
-        ReportSection("methods", "Methods", _methods(told)),
-        ReportSection("made", "How this was made", _made(told)),
-    ]
+    if not untested:
+        sections.append(ReportSection("tests", "Each test", _tests(told, places)))
+    sections.append(ReportSection("table", "What was read", _read(told)))
+    if not untested:
+        sections.append(ReportSection("methods", "Methods", _methods(told)))
+    sections.append(ReportSection("made", "How this was made", _made(told)))
     return RenderedSections(sections, places.figures)
 
 
 def verdict_heading(found: Diagnosis) -> str:
-    """The verdict as a heading, final or preliminary."""
+    """The verdict as a heading, final or preliminary; of a file with a mistake this first."""
+    if found.upload.unusable:
+        return "Correct the file first"
     firm = found.verdict == "problem found" or not found.pending
     return found.verdict.capitalize() if firm else "Not all tests have answered"
 

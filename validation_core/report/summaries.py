@@ -22,6 +22,7 @@ _SAID: dict[Outcome, str] = {
     "passed": "Passed",
     "problem": "Problem found",
     "too little power": "Too little power to tell",
+    "mistake": "Correct the file first",
 }
 
 
@@ -43,7 +44,15 @@ def markdown(
     lines += [_plain(card.sentence), ""]
     lines += [f"- **{_plain(fact.label)}**: {_plain(fact.text)}" for fact in card.facts]
     lines += [f"- {_plain(text)}" for text in found.upload.warnings]
-    lines += ["", "| Test | p-value | adjusted |", "|---|---|---|"]
+    lines += [] if said == "mistake" else _tests(found)
+    lines += ["", "Next:", ""]
+    lines += [f"{i}. {_plain(step)}" for i, step in enumerate(card.next_steps, 1)]
+    return utf8_text("\n".join(lines)) + "\n"
+
+
+def _tests(found: Diagnosis) -> list[str]:
+    """The table of the tests."""
+    lines = ["", "| Test | p-value | adjusted |", "|---|---|---|"]
     for record in found.records:
         pvalue, adjusted = record.pvalue, found.adjusted.get(record.label)
         if pvalue is None or adjusted is None:
@@ -51,9 +60,7 @@ def markdown(
         else:
             shown = f"{_plain(said_pvalue(pvalue))} | {_plain(said_pvalue(adjusted))}"
         lines.append(f"| {_plain(record.label)} | {shown} |")
-    lines += ["", "Next:", ""]
-    lines += [f"{i}. {_plain(step)}" for i, step in enumerate(card.next_steps, 1)]
-    return utf8_text("\n".join(lines)) + "\n"
+    return lines
 
 
 def junit(
@@ -84,8 +91,10 @@ def junit(
             ElementTree.SubElement(one, "system-out").text = text
 
     facts = tuple(f"{fact.label}: {fact.text}" for fact in card.facts)
-    case("q is the posterior", "" if said == "passed" else said, card.sentence, facts)
-    for answer in answers.values():
+    mistaken = said == "mistake"
+    sentence = f"{card.title}. {card.sentence}" if mistaken else card.sentence
+    case("q is the posterior", "" if said == "passed" else said, sentence, facts)
+    for answer in () if mistaken else answers.values():
         sentences = answer.describe(found)
         problem = "problem" if answer.finds(found) else ""
         case(answer.question.title, problem, sentences[0] if sentences else "", sentences)

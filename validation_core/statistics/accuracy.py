@@ -32,8 +32,8 @@ def c2st(p: ArrayLike, q: ArrayLike, threshold: float = 0.0) -> _AccuracyTest:
 
     A score at the threshold is called q. With n_p != n_q the accuracy is balanced, so that a
     constant score has 1/2 whichever side is larger; with equal sizes that is the plain accuracy.
-    P-values are normal; where a side has fewer than `exact.SMALL` scores they are exact: the
-    nominal one by both sides' binomial laws, the per-class one given how many scores lie above
+    P-values are normal; where a side has fewer than `two_sample_laws.SMALL` scores they are exact:
+    the nominal one by both sides' binomial laws, the per-class one given how many scores lie above
     the threshold. Where neither side varies, the normal per-class p-value is the nominal one.
 
     Args:

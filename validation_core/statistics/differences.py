@@ -55,8 +55,9 @@ def multiple(p: ArrayLike, q: ArrayLike, rng: np.random.Generator) -> _AucTest:
 
     U_j = (#{p < q_j} + xi_j #{p = q_j}) / n_p, sigma^2 = var_i F_half(p_i) + n_p / (12 n_q) and
     T = (1/2 - mean U) sqrt(n_p) / sigma, normal under H0 for independent samples; p = 1 - Phi(T).
-    Where a side has fewer than `exact.SMALL` scores p is that of the area under the curve by its
-    exact law. No p-value is smaller than one arrangement of all scores has.
+    Where a side has fewer than `two_sample_laws.SMALL` scores p is that of the area under the
+    curve by the law of all arrangements. No p-value is smaller than one arrangement of all scores
+    has.
 
     Args:
         p: scores (..., n_p) of draws from p.

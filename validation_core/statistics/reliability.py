@@ -11,9 +11,14 @@ than outside,
 
     z_V = (S_V - v_V / v S) / sqrt(v_V (1 - v_V / v)),   S_V = sum over V of (event - p),
 
-v_V the sum of p (1 - p): an error that is the same everywhere cancels. It is one more check beside
+v_V the sum of p (1 - p): an error in proportion to p (1 - p) cancels. It is one more check beside
 those of all rows, drawn with them and stepping down with them, so that the verdict, which rejects
 where any adjusted p is at most alpha, keeps its level with no further correction.
+
+Any other error that depends on the stated probability alone (p too high by .06 in every row, say)
+does not cancel: regions differ in their p. It makes the verdict right and "off more in part of x"
+wrong, so that this claim has a null of its own (`pvalues_beyond_curve`): rows of about equal p
+exchange what happened more often than stated, which keeps every error of the curve as it is.
 
 References:
     Stable reliability diagrams for probabilistic classifiers, Dimitriadis, Gneiting, Jordan
@@ -44,6 +49,7 @@ _NUMBERS = 4_000_000  # of drawn classes at a time
 _LEAST = 1e-9  # probabilities are kept from 0 and 1 by so much under logarithms
 _TINY = 1e-9
 _ROOM = 2.0  # v_V (1 - v_V / v) that a region has at least: some 10 rows inside and outside
+_EXCHANGED = 10  # rows of about equal stated probability
 _TAIL = 0.95  # quantile of each check that they are measured in
 
 
@@ -178,6 +184,44 @@ class RegionContrasts:
         with too few rows inside or outside."""
         sums = self._sums(off)
         return np.asarray((sums - self._share * sums[:, -1:]) * self._scale)
+
+
+def pvalues_beyond_curve(
+    p: Array, classes: Labels, rng: np.random.Generator, regions: RegionSums, tables: int = 399
+) -> Array:
+    """p (E,) that each event is off alike at all rows of equal stated probability, whatever their
+    x, stepping down; of the largest contrast of a region, as the check over x has it.
+
+    Rows ordered by the event's p, in tens, exchange event - p less its mean among the ten: exact
+    where the curve's error is the same for all ten.
+
+    Args:
+        p: rows (N, C) that sum to 1.
+        classes: (N,) 0 to C - 1.
+        rng: exchanges rows.
+        regions: sums over regions of x.
+        tables: number of tables whose rows are exchanged.
+    """
+    events, n = events_of(p), len(p)
+    ten = np.arange(n) // _EXCHANGED
+    values = []
+    hits = events.happened(classes, np.asarray(p.argmax(axis=1), np.int64))
+    for one, hit in zip(events.p.T, hits, strict=True):
+        contrasts = RegionContrasts(one, regions)
+        order = np.lexsort((rng.random(n), one))  # equal p at random: x may order the rows
+        off = (hit - one)[order]
+        off -= (np.bincount(ten, weights=off) / np.bincount(ten))[ten]
+        largest = np.empty(1 + tables)
+        for part in slices(1 + tables, max(1, _NUMBERS // n)):
+            exchanged = (ten + rng.random((part.stop - part.start, n))).argsort(axis=1)
+            if part.start == 0:  # the observed table comes first
+                exchanged[0] = np.arange(n)
+            among = np.empty(exchanged.shape)
+            among[:, order] = off[exchanged]
+            largest[part] = np.abs(contrasts.of(among)).max(axis=1)
+        values.append(largest / max(float(np.quantile(largest, _TAIL)), _TINY))
+    every = np.stack(values, axis=1)
+    return step_down(every[0], every[1:])
 
 
 def _drawn_in_pieces(p: Array, tables: int, rng: np.random.Generator) -> Iterator[Labels]:

@@ -1,4 +1,4 @@
-"""Exact null laws of two-sample tests, for sides too small for the normal limit."""
+"""Null laws of two-sample tests, for sides too small for the normal limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from validation_core.statistics.witness_test import mean_difference_slack, permu
 from validation_core.types import Array, Float
 
 SMALL = 100
-"""A side with fewer scores than this is tested by an exact law."""
+"""A side with fewer scores than this is tested by the law of all arrangements."""
 TINY = float(np.finfo(np.float64).tiny)
 """The smallest p-value returned: one below the smallest double is still not 0."""
 PERMUTATIONS = 9999
@@ -37,9 +37,10 @@ def smallest_two_sample_pvalue(n_p: int, n_q: int) -> float:
 def mann_whitney_pvalue(p: Array, q: Array, rng: np.random.Generator) -> Float:
     """P-values (...) of the number of pairs in which p (..., n_p) lies above q (..., n_q).
 
-    Without ties by the law of all arrangements. Scores that tie anywhere are relabelled, all
-    label sets where they are few, else `PERMUTATIONS` drawn from rng: which of the two is chosen
-    does not depend on the labels, so that the level holds.
+    Without ties by the law of all arrangements; where one side is so large that these are not
+    counted, by that of a smaller one, to a hundredth of p at usual levels. Scores that tie
+    anywhere are relabelled, all label sets where they are few, else `PERMUTATIONS` drawn from rng:
+    which of the two is chosen does not depend on the labels, so that the level holds.
     """
     n_p, n_q = p.shape[-1], q.shape[-1]
     lead = np.broadcast_shapes(p.shape[:-1], q.shape[:-1])
@@ -61,11 +62,19 @@ def _above(pairs: Float, n_p: int, n_q: int) -> Float:
     """P(as many pairs or more), of scores that do not tie."""
     if n_p * n_q <= _PAIRS:
         return _arrangements(min(n_p, n_q), max(n_p, n_q))[pairs.astype(np.int64)].copy()
-    # One side is small and the other large: the law is close to normal, with lighter tails.
-    sd = np.sqrt(n_p * n_q * (n_p + n_q + 1) / 12)
-    return np.maximum(
-        ndtr(-(pairs - 0.5 - n_p * n_q / 2) / sd), smallest_two_sample_pvalue(n_p, n_q)
-    )
+    # The small side shapes the law, whose tails are not normal; of the large one there is a limit:
+    # in units of the sd, the law of as many as are counted.
+    few = min(n_p, n_q)
+    many = _PAIRS // few
+    at = few * many / 2 + 0.5 + (pairs - 0.5 - n_p * n_q / 2) * _sd(few, many) / _sd(n_p, n_q)
+    tail = np.log(_arrangements(few, many))
+    law: Float = np.exp(np.interp(at, np.arange(len(tail)), tail))
+    return law
+
+
+def _sd(n_p: int, n_q: int) -> float:
+    """Of the number of pairs."""
+    return float(np.sqrt(n_p * n_q * (n_p + n_q + 1) / 12))
 
 
 @lru_cache(maxsize=16)

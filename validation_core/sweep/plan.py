@@ -297,6 +297,8 @@ class Sweep(Specification, spec="sweep"):
                 f"A sweep trains at least one network at each gamma; got {self.networks}. "
                 "The papers take 3."
             )
+        for gamma in self.gammas:
+            self.benchmark.check_gamma(gamma)
 
     @cached_property
     def of_one_network(self) -> tuple[Sweep, ...]:

@@ -6,6 +6,8 @@ from math import isfinite, log10
 
 from validation_core.text import signed_text
 
+ROUNDING = 1e-9
+"""Nats up to which a term is 0 but for rounding."""
 _HIGH = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -18,6 +20,11 @@ def format_number(nats: float) -> str:
     digits, _, power = f"{nats:.2g}".partition("e")
     mantissa = digits.replace("-", "−")
     return f"{mantissa}\u00a0×\u00a010{_raised(int(power))}" if power else mantissa
+
+
+def without_rounding(nats: float) -> float:
+    """Nats, 0 where rounding alone is left of them."""
+    return 0.0 if abs(nats) <= ROUNDING else nats
 
 
 def with_unit(nats: float) -> str:

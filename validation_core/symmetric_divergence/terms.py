@@ -21,6 +21,7 @@ from validation_core.statistics import (
     pareto_tail,
 )
 from validation_core.study import Report, Study
+from validation_core.symmetric_divergence.nats_text import ROUNDING
 from validation_core.symmetric_divergence.runs import (
     MS,
     InferenceRun,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 FLIPS = 1999
 BINS = 48
 _CLOSEST = 1e-3  # nats: below that two posteriors are the same to any reader
-_ROUNDING = 1e-9  # nats: smaller terms are 0 but for rounding
 
 
 class TermSpread(NamedTuple):
@@ -69,7 +69,7 @@ class TermSpread(NamedTuple):
     @property
     def none(self) -> NDArray[np.bool_]:
         """Whether all d are 0 but for rounding, as for q = p."""
-        return np.asarray(np.abs(self.d).max(-1) <= _ROUNDING)
+        return np.asarray(np.abs(self.d).max(-1) <= ROUNDING)
 
     @property
     def heavy(self) -> NDArray[np.bool_]:
@@ -120,7 +120,7 @@ def spread(found: RunResult, seed: int = 0) -> TermSpread | None:
 
 
 def _tail(sizes: Array) -> float:
-    return pareto_tail.tail_shape(sizes) if sizes.max() > _ROUNDING else float("nan")
+    return pareto_tail.tail_shape(sizes) if sizes.max() > ROUNDING else float("nan")
 
 
 class SymlogScale(NamedTuple):

@@ -28,7 +28,7 @@ from validation_core.symmetric_divergence.lines import (
     staggered_places,
 )
 from validation_core.symmetric_divergence.lines import marks as line_marks
-from validation_core.symmetric_divergence.nats_text import format_number
+from validation_core.symmetric_divergence.nats_text import ROUNDING, format_number
 from validation_core.symmetric_divergence.runs import TermSummary, summarise_terms
 from validation_core.types import Array, MethodStyle
 
@@ -154,7 +154,6 @@ def _curve(
     )
 
 
-_ROUNDING = 1e-9
 _CLOSEST = 1e-3
 """Nats below which nobody tells p and q apart."""
 
@@ -167,35 +166,48 @@ def _interval(line: _SummaryCurve, at: Place) -> str:
     mean, (middle, low, high) = line.numbers.mean[at], (v[at] for v in line.numbers.medians)
     largest = max(abs(v) for v in (mean, middle, low, high) if v == v)
     if largest < _CLOSEST:
-        return f"less than {_CLOSEST:g} nats" if largest > _ROUNDING else "0 nats to rounding"
+        return f"less than {_CLOSEST:g} nats" if largest > ROUNDING else "0 nats to rounding"
     between = f"95% interval {format_number(low)} to {format_number(high)}; " if low == low else ""
     carried = ", most of it from one data set" * bool(line.numbers.dominated[at])
     return f"{format_number(middle)} nats ({between}mean {format_number(mean)}{carried})"
 
 
 def answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
-    """The medians furthest from 0 and nearest to it, with their models, at one slider position.
+    """The medians furthest from 0 and nearest to it, with their models, at one slider position,
+    and the largest mean where it is of another.
 
     Medians of different models, often with wide intervals, do not rank the fits: that is left
     open.
     """
-    medians = [
+    there = [
         (float(line.numbers.median[at]), f"{line.label} on {title}", line)
         for title, lines in zip(titles, panels, strict=True)
         for line in lines
         if np.isfinite(line.numbers.median[at])
     ]
-    if not medians:
+    if not there:
         return "no run is there yet, or none has a q for every data set."
-    medians.sort(key=lambda one: abs(one[0]))  # noise takes some below 0
-    (_, near, best), (_, far, worst) = medians[0], medians[-1]
-    if len(medians) == 1:
+    there.sort(key=lambda one: abs(one[0]))  # noise takes some below 0
+    (_, near, best), (_, far, worst) = there[0], there[-1]
+    if len(there) == 1:
         return f"{near} is a median of {_interval(best, at)} away from the posterior."
-    told = [line.numbers.median_low[at] > 0 for _, _, line in medians]
-    says = "is furthest from the posterior, a median of" if told[-1] else "has the largest median,"
-    none = "" if any(told) else "none is told from the posterior; "
-    first = f"{none}{far} {says} {_interval(worst, at)}."
-    return f"{first} Nearest: {near}, {_interval(best, at)}."
+    none = "none is told from the posterior; "
+    told = any(line.numbers.median_low[at] > 0 for _, _, line in there)
+    return (
+        f"{'' if told else none}{far} has the largest median, {_interval(worst, at)}."
+        f"{_largest_mean(there, at)} Median nearest to 0: {near}, {_interval(best, at)}."
+    )
+
+
+def _largest_mean(there: Sequence[tuple[float, str, _SummaryCurve]], at: Place) -> str:
+    """The largest mean, of lines in the order of their medians; empty where it is the last's."""
+    means = [float(line.numbers.mean[at]) for _, _, line in there]
+    most = means.index(max(means))
+    if means[most] <= max(means[-1], _CLOSEST):
+        return ""
+    _, name, line = there[most]
+    carried = ", most of it from one data set" * bool(line.numbers.dominated[at])
+    return f" Largest mean: {name}, {format_number(means[most])} nats{carried}."
 
 
 def panel_caption(
@@ -220,7 +232,7 @@ def panel_caption(
         count = sum(int(line.wanted[a].sum()) for line in lines)
         some = "Some of its" if unit == "M" else f"{left} of its {count}"
         sentences.append(
-            f"{some} runs are to come." if left < count else "None of its runs is there yet."
+            f"{some} runs are missing." if left < count else "None of its runs is there yet."
         )
     return " ".join(sentences)
 

@@ -204,6 +204,7 @@ def _content_warnings(
     yield from repeats.repeated_row_warnings(data, fine)
     yield from _leaks(summary)
     yield from _ignores(data, summary, fine)
+    yield from _another_x(data, summary)
     yield from _collapsed(data, summary, names)
     yield from _whole(data, summary, whole, names)
     if mended:
@@ -222,9 +223,10 @@ def _still(low: Array, high: Array, name: str, columns: Sequence[str]) -> Iterat
     """A warning of columns that never change, from the least and the largest number of each."""
     constant = np.flatnonzero(low == high)
     if len(constant):
+        why = "" if name == "x" else ", since ranks with ties are randomised"  # x is not ranked
         yield (
-            f"{name} is constant in {_shown(constant, columns)}: kept, since ranks with ties are "
-            f"randomised, but a value that never changes tells nothing."
+            f"{name} is constant in {_shown(constant, columns)}: kept{why}, but a value that "
+            f"never changes tells nothing."
         )
 
 
@@ -313,6 +315,23 @@ def _ignores(data: PosteriorTable, seen: _Summary, fine: NDArray[np.intp]) -> It
         yield (
             f"{n:,} rows of theta_q begin with only {sets:,} different draws: some x seem to have "
             f"been given the draws of another. Sample q anew at each x."
+        )
+
+
+def _another_x(data: PosteriorTable, seen: _Summary) -> Iterator[str]:
+    """A warning of draws that differ between rows of one x: by the correlation, over rows, of the
+    means of their halves, which is 0 where the draws of all rows are of one distribution.
+    """
+    n, k = data.q.shape[:2]
+    if k < 2 or not data.x.shape[1] or (data.x != data.x[0]).any():
+        return
+    means = [half - half.mean(axis=0) for half in seen.halves]
+    squares = [(each**2).sum(axis=0) for each in means]
+    alike = (means[0] * means[1]).sum(axis=0) > _SURE / np.sqrt(n) * np.sqrt(np.prod(squares, 0))
+    if alike.any():
+        yield (
+            f"All {n:,} rows share one x, but q's draws differ from row to row: is x the right "
+            "array? Save the x at which each row was drawn."
         )
 
 

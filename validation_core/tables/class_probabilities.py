@@ -111,11 +111,10 @@ def _summing_to_one(p: Array, notes: list[str]) -> Array:
     total = p.sum(axis=1)
     off = float(np.abs(total - 1).max())
     if p.min() < 0 or p.max() > 1 + _OFF or off > _OFF:
-        logits = "apply the softmax first" if p.min() < 0 or p.max() > 1 + _OFF else ""
         raise ValueError(
             f"probabilities must be 0 or more and sum to 1 in each row; got {p.min():.4g} to "
             f"{p.max():.4g} with sums from {total.min():.4g} to {total.max():.4g}. "
-            f"{'These look like logits: ' + logits if logits else 'Save those of all classes'}."
+            f"{_advice(p, total)}"
         )
     if off < _ROUNDING:  # the same numbers stay the same when they are read again
         return p
@@ -124,6 +123,22 @@ def _summing_to_one(p: Array, notes: list[str]) -> Array:
             f"probabilities summed to 1 only within {off:.1g}: each row was divided by its sum."
         )
     return np.asarray(p / total[:, None])
+
+
+def _advice(p: Array, total: Array) -> str:
+    """What to do about numbers (N, C) that are no probabilities, by their sums (N,)."""
+    if p.min() < 0:
+        return "These look like logits: apply the softmax first."
+    low, high = float(total.min()), float(total.max())
+    common = (low + high) / 2
+    if high - low <= _OFF * common:
+        percent = abs(common - 100) <= 100 * _OFF
+        what = "These are percentages" if percent else f"Rows sum to {common:.4g}"
+        missing = "; where a class is missing, save it too" if common < 1 else ""
+        return f"{what}: divide each row by its sum{missing}."
+    if high < 1 + _OFF:
+        return "Save those of all classes."
+    return "Divide each row by its sum, if they are weights of the classes."
 
 
 def _numbered(label: Array, c: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:

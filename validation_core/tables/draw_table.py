@@ -206,7 +206,7 @@ def read_draw_table(arrays: Arrays, options: ReadingOptions, declared: Declared)
         notes=(
             *saved.notes,
             *(_NO_X,) * (not rows.x.shape[1]),
-            *_gap_notes(dropped, options.missing),
+            *_gap_notes(saved.rows.x, dropped, options.missing),
             *saved.cut_notes,
             *corrections.notes(made),
             *told_unused,
@@ -334,14 +334,25 @@ def _as_many(values: Array, k: int) -> Array:
     return values[:, :k] if values.ndim == 2 else values
 
 
-def _gap_notes(dropped: Mapping[str, int], missing: Missing | None) -> tuple[str, ...]:
-    """How rows with NaN in x can be kept, where some were left out unasked."""
-    if missing is not None or GAPS not in dropped:
+def _gap_notes(x: Array, dropped: Mapping[str, int], missing: Missing | None) -> tuple[str, ...]:
+    """How rows with NaN, or with infinite values, in x (N, M) can be kept, where some were left
+    out unasked.
+    """
+    if missing == "drop" or GAPS not in dropped:
         return ()
-    return (
-        "Rows with NaN in x were left out as failed simulations. Where NaN is a missing value, "
-        "keep them: --missing mask on the command line, missing='mask' in Python.",
-    )
+    mask = "--missing mask on the command line, missing='mask' in Python"
+    notes = []
+    if missing is None and np.isnan(x).any():
+        notes.append(
+            "Rows with NaN in x were left out as failed simulations. Where NaN is a missing "
+            f"value, keep them: {mask}."
+        )
+    if np.isinf(x).any():
+        notes.append(
+            "Rows with infinite values in x were left out as failed simulations. Where such a "
+            f"value is a missing one, save it as NaN, and keep them: {mask}."
+        )
+    return tuple(notes)
 
 
 class _MatchedRows(NamedTuple):
@@ -393,7 +404,7 @@ def _without_repeats(rows: DrawRows, *, few: bool) -> _UniqueRows:
     again = repeats.repeated_simulations(rows.theta, rows.x) if by_x else np.zeros(n, bool)
     rows = rows.kept(~again)
     copies = repeats.copies_of_theta(rows.theta, few=few)
-    left_out = {"theta and x of another row": again, "theta of another row": copies}
+    left_out = {"theta and x of another row": again, repeats.SAME_THETA: copies}
     return _UniqueRows(
         rows.kept(~copies),
         {reason: int(out.sum()) for reason, out in left_out.items() if out.any()},

@@ -16,6 +16,8 @@ Fault = Literal[
     "chain", "repeated draws", "repeated simulations", "truth among draws", "other scale"
 ]
 """A fault of a table that makes ranks mislead, whatever q is."""
+SAME_THETA = "theta of another row"
+"""Reason for which rows are left out that share a theta with another."""
 _FEW = 4  # distinct values: too few to tell a grid from chance
 _SHARE = 0.01  # of rows: fewer hardly make a test surer
 _ROWS, _COLUMNS, _DRAWS = 200, 20, 1000  # looked at for order and repeats within rows

@@ -265,6 +265,12 @@ def _all_shapes(parts: Sequence[_TablePart]) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
+_RENAMING = (
+    "Where an array has another name, say so: --map theta=NAME on the command line, "
+    "arrays={'theta': 'NAME'} in Python."
+)
+
+
 def _refusal(parts: Sequence[_TablePart], got: str) -> source.UnknownArrays:
     """The refusal of files that do not add up to tables, with the arrays of each."""
     holds = "; ".join(
@@ -274,7 +280,7 @@ def _refusal(parts: Sequence[_TablePart], got: str) -> source.UnknownArrays:
     return source.UnknownArrays(
         f"Several files must be whole tables, or together make one of theta, x and theta_q (or p "
         f"and q), each once; got {got}: {holds}{more}. Add what is missing, or read one table "
-        f"at a time. {table.LAYOUTS}",
+        f"at a time. {_RENAMING}",
         _all_shapes(parts),
     )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Unpack
@@ -351,11 +352,42 @@ class ProbabilitiesUpload(Upload):
         return {"probabilities": self.data.p, "label": classes, **x}
 
 
-LAYOUTS = (
-    "Where an array has another name, say so: --map theta=NAME on the command line, "
-    "arrays={'theta': 'NAME'} in Python."
-)
-"""The remedy at the end of a refusal of unknown arrays."""
+def _renaming_advice(
+    missing: Sequence[str], found: Mapping[str, str], present: Mapping[str, tuple[int, ...]]
+) -> str:
+    """How to say which arrays have the missing roles, with those that can: the remedy at the end
+    of a refusal of unknown arrays; empty where no array is left.
+
+    Args:
+        missing: the roles.
+        found: name of an array by its role.
+        present: shape of every array by its name.
+    """
+    free = {name: shape for name, shape in present.items() if name not in found.values()}
+    if not free:
+        return ""
+    names = {role: _could_be(role, free, {**roles.guess_roles(present), **found}, present)
+             for role in missing}  # fmt: skip
+    options = " ".join(f"--map {shlex.quote(f'{role}={name}')}" for role, name in names.items())
+    return (
+        f"Where an array has another name, say so: {options} on the command line, "
+        f"arrays={names} in Python."
+    )
+
+
+def _could_be(
+    role: str,
+    free: Mapping[str, tuple[int, ...]],
+    guessed: Mapping[str, str],
+    present: Mapping[str, tuple[int, ...]],
+) -> str:
+    """The array that can have a role, or NAME; x is all arrays as long as theta."""
+    if role != "x":
+        return roles.label(guessed.get(role, "NAME"))
+    others = {name for other, name in guessed.items() if other != "x"}
+    rows = present.get(guessed.get("theta", ""), ())[:1]
+    fit = [name for name, shape in free.items() if shape[:1] == rows and name not in others]
+    return roles.label("+".join(fit)) if rows and fit else "NAME"
 
 
 def require_roles(
@@ -388,18 +420,19 @@ def require_roles(
         listed = roles.shapes_text(present)
         free = len(present) - len({*found.values()} & {*present})
         answerable = free >= sum(name != "x" for name in missing)
+        renaming = _renaming_advice(missing, found, present)
         if missing == ["theta_q"]:
             raise source.UnknownArrays(
                 f"A file must hold draws of q at each x, theta_q (N, K, D); missing: theta_q; "
                 f"got: {listed}. Pairs of theta and x alone say nothing of q: draw from it at "
-                f"each x and save the draws beside them. {LAYOUTS}",
+                f"each x and save the draws beside them. {renaming}".rstrip(),
                 present,
                 answerable=answerable,
             )
         raise source.UnknownArrays(
             f"A file must hold theta (N, D), x (N, ...) and theta_q (N, K, D), or p (n, d) and "
             f"q (n', d), or probabilities (N, C) and label (N,); missing: {', '.join(missing)}; "
-            f"got: {listed}. Add what is missing. {LAYOUTS}{_WITHOUT_X * (missing == ['x'])}",
+            f"got: {listed}. Add what is missing. {renaming}{_WITHOUT_X * (missing == ['x'])}",
             present,
             answerable=answerable,
         )

@@ -101,10 +101,11 @@ def diagnosis_card(diagnosis: Diagnosis, answers: Answers, asked: Asked | None =
     else:
         facts, steps, draw_picture = silence_content(inputs, state)
     steps = ((_NEARER, *steps) if warning else steps)[:3]
+    sure = _sure(diagnosis, state, late=asked.late)
     return Card(
         state,
         _UNENDED if state == "testing" and not asked.running else _TITLES[state],
-        typeset(" ".join((_sure(diagnosis, state), *_corrected(diagnosis), *_scope(diagnosis)))),
+        typeset(" ".join((sure, *_corrected(diagnosis), *_scope(diagnosis)))),
         tuple(Fact(fact.label, typeset(fact.text)) for fact in facts),
         tuple(typeset(step) for step in steps),
         draw_picture,
@@ -129,7 +130,7 @@ def _state(diagnosis: Diagnosis) -> State:
     return "too little" if diagnosis.verdict == "not enough data" else "silent"
 
 
-def _sure(diagnosis: Diagnosis, state: State) -> str:
+def _sure(diagnosis: Diagnosis, state: State, *, late: bool) -> str:
     """How sure the verdict is, in a sentence."""
     level, p = level_text(diagnosis.alpha), diagnosis.pvalue
     if state == "mistake":
@@ -137,7 +138,7 @@ def _sure(diagnosis: Diagnosis, state: State) -> str:
     if state == "testing":
         return "Nothing speaks against q so far."
     if p is None:
-        return "No test could run on this table."
+        return "No test ran in time." if late else "No test could run on this table."
     if state == "problem" and diagnosis.pending:  # p is not what it will be
         return f"q is rejected at level {level}, whatever is still to come; its exact p follows."
     number, samples = f"p {equals(p)}, level {level}", isinstance(diagnosis.upload, SamplesUpload)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from validation_core.diagnosis.card.inputs import CardInputs, rank_departures, side_of
+from validation_core.diagnosis.card.inputs import CardInputs, rank_departures
 from validation_core.diagnosis.card.place import columns_text, unread_columns
 from validation_core.diagnosis.questions.cause import LEAST_DRAWS, CauseQuestion
 from validation_core.diagnosis.questions.cause.advice import steps_for
 from validation_core.diagnosis.questions.cause.words import FAULTS, headline
+from validation_core.diagnosis.questions.over_x import OverXQuestion
 from validation_core.diagnosis.questions.over_x.region_words import region_text
 from validation_core.relabelling.families import Family
 from validation_core.tables import TableUpload
@@ -37,11 +38,6 @@ _OF_MAGNITUDE: Mapping[Family, str] = {
 }
 _DRAW_MORE = "Draw 100 times from q at each x: {draws} cannot tell the cause."
 _LOOK_FIRST = "Look at where q is wrong first"
-_MORE = (
-    "Train on more simulations and diagnose again; Compare posteriors shows what it gained.",
-    "Open At my observation: the error there may be larger or smaller than on average.",
-    "Open Each test to see what every single one found.",
-)
 
 
 def likely_cause(inputs: CardInputs) -> str:
@@ -63,13 +59,12 @@ def _found(inputs: CardInputs) -> str:
     kind, worst = inputs.problem.kind, inputs.worst
     if kind == "bias":
         return "q is biased"
-    side = 0 if worst is None or kind != "width" else side_of(worst.ratio, 1.0)
-    return {1: "q is too wide", -1: "q is too narrow"}.get(side, "")
+    return f"q is too {worst.misfit}" if worst and kind == "width" and worst.misfit else ""
 
 
 def next_steps_for(inputs: CardInputs) -> tuple[str, ...]:
     """Return three steps: where to simulate, if it is one place, then against the cause."""
-    result, problem = inputs.of(CauseQuestion), inputs.problem
+    result, problem, vague = inputs.of(CauseQuestion), inputs.problem, steps_for("unclear", "")
     cause = "unclear" if result is None else result.cause
     if result is not None and cause not in _OPEN:
         steps = list(steps_for(cause, result.causes[0].strength.shape))
@@ -89,12 +84,35 @@ def next_steps_for(inputs: CardInputs) -> tuple[str, ...]:
     upload = inputs.diagnosis.upload
     if isinstance(upload, TableUpload) and upload.k < LEAST_DRAWS:
         draws = count_text(upload.k, "draw")
-        vague = steps_for("unclear", "")
         steps = [_DRAW_MORE.format(draws=draws), *(step for step in steps if step not in vague)]
     if inputs.alike:
         steps = [step for step in steps if not step.startswith(_LOOK_FIRST)]
-    more = [step for step in _MORE if not (inputs.alike and "At my observation" in step)]
-    return tuple(dict.fromkeys([*steps, *more]))[:3]
+    if ask := _ask(inputs):  # what is vague speaks of defects among which a cause is looked for
+        steps = [step for step in steps if step not in vague]
+        steps.insert(1, ask)
+    return tuple(dict.fromkeys([*steps, *_more(inputs)]))[:3]
+
+
+def _ask(inputs: CardInputs) -> str:
+    """To ask for the cause, and for the place; empty where the cause was asked, or cannot be."""
+    upload, asked = inputs.diagnosis.upload, inputs.asked
+    why, where = CauseQuestion(), OverXQuestion()
+    if why.name in inputs.answers or asked.state(why, upload) != "not asked":
+        return ""
+    if where.name in inputs.answers or asked.state(where, upload) != "not asked":
+        return f"Ask why q is wrong: {asked.surface.asking(why.name)}."
+    return f"Ask why and where q is wrong: {asked.surface.asking(why.name, where.name)}."
+
+
+def _more(inputs: CardInputs) -> tuple[str, ...]:
+    """What to do whatever the cause is."""
+    surface = inputs.asked.surface
+    there = f"{surface.one_x}: the error there may be larger or smaller than on average."
+    return (
+        f"Train on more simulations and diagnose again; {surface.compare} shows what it gained.",
+        *(() if inputs.alike else (there,)),
+        f"{surface.every_test} to see what every single one found.",
+    )
 
 
 def _provisional(inputs: CardInputs) -> str:

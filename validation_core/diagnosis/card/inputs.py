@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, cast
 
 from validation_core.diagnosis.questions import Answers, AnyQuestion, Asked, Names
 from validation_core.diagnosis.questions.calibration import CalibrationQuestion
-from validation_core.diagnosis.questions.calibration.result import ParameterErrors
+from validation_core.diagnosis.questions.calibration.claimed import claimed_errors
+from validation_core.diagnosis.questions.calibration.result import ClaimedErrors, ParameterErrors
 from validation_core.diagnosis.questions.cause import CauseQuestion
 from validation_core.diagnosis.questions.in_theta import InThetaQuestion
 from validation_core.diagnosis.questions.over_x import OverXQuestion
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 Kind = Literal["bias", "width", "mode", "pair", "mass", "magnitude", "quantity", "test"]
+_RARER = 10.0  # times the p of a change over x: then an error everywhere is the finding
+_OF_PARAMETERS = ("means", "widths", "shapes", "pairs")
 _CLEARER = 2.0  # times the z of single parameters: then two, or a quantity, are the finding
 
 
@@ -95,19 +98,13 @@ class CardInputs:
         return next((place for place in self.changing if place.kind != "learned"), None)
 
     @cached_property
-    def off(self) -> tuple[ParameterErrors, ...]:
+    def off(self) -> tuple[ClaimedErrors, ...]:
         """Parameters that are off under the verdict's error rate, the worst first."""
         result = self.of(CalibrationQuestion)
-        if result is None:
-            return ()
-        return tuple(
-            errors
-            for errors in result.parameters
-            if self.claims.parameter(errors.index) <= self.diagnosis.alpha
-        )
+        return () if result is None else claimed_errors(result.parameters, self.claims)
 
     @cached_property
-    def worst(self) -> ParameterErrors | None:
+    def worst(self) -> ClaimedErrors | None:
         """The errors of the problem's first parameter, where they are claimed."""
         index = self.problem.parameters[0]
         return next((errors for errors in self.off if errors.index == index), None)
@@ -142,10 +139,24 @@ class CardInputs:
             return Problem("magnitude", (self.magnitude.parameter,))
         if self.mode is not None:
             return Problem("mode", (self.mode,))
-        if self.place is not None:
+        if self.place is not None and not self._clearer_everywhere:
             kind: Kind = "bias" if self.place.kind == "shift" else "width"
             return Problem(kind, (self.place.parameter,), self.place)
         return self._clearest()
+
+    @cached_property
+    def _clearer_everywhere(self) -> bool:
+        """Whether an error that is alike at every x is far less likely by chance than any change
+        over x."""
+        over_x = self.of(OverXQuestion)
+        if over_x is None or not self.diagnosis.relabelled:
+            return False
+        alike = [
+            family["pvalue_named"]
+            for family in self.diagnosis.families()
+            if family["family"] in _OF_PARAMETERS and family["named"]
+        ]
+        return _RARER * min(alike, default=1.0) <= over_x.p_changes(self.claims)
 
     def _clearest(self) -> Problem:
         if not self.diagnosis.relabelled:
@@ -169,7 +180,7 @@ class CardInputs:
     def _of_parameters(self) -> Problem | None:
         if not self.off:
             return None
-        worst = self.off[0]
+        worst = next((errors for errors in self.off if errors.families), self.off[0])
         return Problem("bias" if _shifted(worst) else "width", (worst.index,))
 
     def _of_ranks(self) -> Problem | None:
@@ -188,7 +199,7 @@ class CardInputs:
         return tuple(one for one in self.diagnosis.flagged if one.family == "marginals")
 
     @cached_property
-    def same_way(self) -> tuple[ParameterErrors, ...]:
+    def same_way(self) -> tuple[ClaimedErrors, ...]:
         """Parameters that are off in the way of the worst, the worst first.
 
         Of a bias any that has one; of a width those that are too narrow, or too wide, as it is.
@@ -197,10 +208,10 @@ class CardInputs:
         if worst is None or self.problem.place is not None:
             return ()
         if kind == "bias":
-            same = [errors for errors in self.off if side_of(errors.bias, 0.0)]
+            same = [errors for errors in self.off if errors.biased]
             key = _bias_size
-        elif kind == "width" and (side := side_of(worst.ratio, 1.0)):
-            same = [errors for errors in self.off if side_of(errors.ratio, 1.0) == side]
+        elif kind == "width" and worst.misfit:
+            same = [errors for errors in self.off if errors.misfit == worst.misfit]
             key = _width_size
         else:
             return ()
@@ -235,9 +246,11 @@ def _width_size(errors: ParameterErrors) -> float:
     return abs(math.log(max(errors.ratio.estimate, 1e-300)))
 
 
-def _shifted(errors: ParameterErrors) -> bool:
+def _shifted(errors: ClaimedErrors) -> bool:
     """Whether it is a parameter's centre that is off: a shift alone spoils coverage as well."""
     if not errors.biased:
         return False
+    if errors.families == {"means"}:
+        return True
     half = max(errors.below_median.low - 0.5, 0.5 - errors.below_median.high)
     return half > 0 and half > 0.4 * max(rate.excess for rate in errors.coverage)

@@ -24,7 +24,8 @@ def where_wrong(inputs: CardInputs) -> str:
         unread = unread_columns(inputs)
         follows = f" q's error follows {columns_text(unread, inputs.names.x)}." if unread else ""
         share = f"{problem.place.share:.0%} of simulations"
-        return f"Where {region}: {share}.{_elsewhere(problem.place)}{follows}"
+        name = inputs.called(problem.place.parameter)
+        return f"Where {region}: {share}.{_elsewhere(problem.place, name)}{follows}"
     # Until all tests have answered, p is not what it will be.
     pending = inputs.diagnosis.pending
     p = "" if pending else f" (p {equals(result.p_changes(inputs.claims))})"
@@ -69,13 +70,14 @@ def columns_text(columns: Sequence[int], names: Sequence[str]) -> str:
     return list_text(words)
 
 
-def _elsewhere(place: OverXPlace) -> str:
-    """q's error outside a place, after a space; empty where it is not known."""
+def _elsewhere(place: OverXPlace, name: str) -> str:
+    """The error of this parameter outside a place, after a space; empty where it is not known."""
     outside = place.outside
     if outside.value is None:
         return ""
     if not outside.excludes(1.0 if place.kind == "width" else 0.0):
-        return " Elsewhere no error is seen."
+        error = "wrong width" if place.kind == "width" else "bias"
+        return f" Elsewhere no {error} of {name} is seen."
     if place.kind == "width":
         return f" Elsewhere q is {outside.value:.2f} times as wide as it should be."
     return f" Elsewhere q sits {bias_text(outside.value, outside.low, outside.high)}."

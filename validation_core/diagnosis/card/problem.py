@@ -14,20 +14,19 @@ from validation_core.diagnosis.card.ranks import ranks_content
 from validation_core.diagnosis.card.size import clearest_test, how_wrong
 from validation_core.tables import RanksUpload, SamplesUpload
 
-_STEPS_OF_SAMPLES = (
-    "Upload theta, x and theta_q: with x, place and cause can be found too.",
-    "Open Each test to see which difference it found.",
-    "Draw more points of both samples to see whether it stays.",
-)
-
 
 def problem_content(inputs: CardInputs) -> Content:
     """Return facts, next steps and the picture of a verdict that found a problem."""
     upload = inputs.diagnosis.upload
     if isinstance(upload, SamplesUpload):
         differ = Fact("What differs", f"The two samples differ, {clearest_test(inputs)}.")
-        shown = partial(pictures.samples, upload.data, upload.names)
-        return (differ,), _STEPS_OF_SAMPLES, shown
+        shown, surface = partial(pictures.samples, upload.data, upload.names), inputs.asked.surface
+        steps = (
+            f"{surface.bring} theta, x and theta_q: with x, place and cause can be found too.",
+            f"{surface.every_test} to see which difference it found.",
+            "Draw more points of both samples to see whether it stays.",
+        )
+        return (differ,), steps, shown
     if isinstance(upload, RanksUpload):
         return ranks_content(inputs, "problem")
     facts = (

@@ -12,27 +12,27 @@ from validation_core.diagnosis.card.inputs import CardInputs
 from validation_core.diagnosis.card.size import how_wrong
 from validation_core.drawing.drawn import Drawn
 
-_STEPS = (
-    "Save theta, x and theta_q: with q's draws, the size of an error, its place and its cause can "
-    "be found too.",
-    "Open Each test to see the ranks of every parameter.",
-    "Bring more simulations: smaller errors show.",
-)
 _UNSEEN = "Ranks alone do not tell; q's draws and x would."
 
 
 def ranks_content(inputs: CardInputs, state: State) -> Content:
     """Return facts, next steps and the picture of a verdict on ranks."""
+    steps = (
+        "Save theta, x and theta_q: with q's draws, the size of an error, its place and its cause "
+        "can be found too.",
+        f"{inputs.asked.surface.every_test} to see the ranks of every parameter.",
+        "Bring more simulations: smaller errors show.",
+    )
     shift = inputs.diagnosis.shift
     if state == "problem":
         facts = (Fact("How wrong", how_wrong(inputs)), Fact("Where and why", _UNSEEN))
-        return facts, _STEPS, partial(_picture, inputs)
+        return facts, steps, partial(_picture, inputs)
     if state == "testing":
         running = bool(inputs.asked.running)
         waiting = "Being worked out." if running else "Not worked out: its job did not end."
-        return (Fact("How wrong", waiting),), _STEPS, _no_picture
+        return (Fact("How wrong", waiting),), steps, _no_picture
     if shift is None:
-        return (Fact("Could be missed", "Any error."),), _STEPS, _no_picture
+        return (Fact("Could be missed", "Any error."),), steps, _no_picture
     where = " in one parameter" if inputs.diagnosis.upload.dims[0] > 1 else ""
     missed = Fact(
         "Could be missed",
@@ -41,7 +41,7 @@ def ranks_content(inputs: CardInputs, state: State) -> Content:
         "cancel over x.",
     )
     curve = partial(pictures.detection_curve, shift.size, inputs.diagnosis.alpha, [])
-    return (missed, Fact("Where and why", _UNSEEN)), _STEPS, curve
+    return (missed, Fact("Where and why", _UNSEEN)), steps, curve
 
 
 def _picture(inputs: CardInputs) -> Drawn | None:

@@ -15,30 +15,64 @@ from validation_core.diagnosis.questions.calibration.words import widest_bias
 from validation_core.diagnosis.questions.cause import CauseQuestion
 from validation_core.diagnosis.questions.over_x import OverXQuestion
 from validation_core.diagnosis.questions.sensitivity import SensitivityQuestion
+from validation_core.diagnosis.questions.surface import Surface
 from validation_core.diagnosis.verdict import ENOUGH
 from validation_core.drawing.drawn import Drawn
 from validation_core.statistics import effects
 from validation_core.tables import RanksUpload, SamplesUpload, TableUpload, Upload
+from validation_core.tables.repeats import SAME_THETA
 from validation_core.types import TwoSamples
 
 _DRAWS_ENOUGH = 100  # of q at each x: more find little more
 _MORE_DRAWS = f"Draw at least {_DRAWS_ENOUGH} times from q at each x."
-_QUIET = (
-    "Compare it with another network or checkpoint in Compare posteriors: row by row, smaller "
-    "differences show.",
-    "Run more tests (under Each test) for other kinds of error.",
-    "Open At my observation: the verdict is an average over x.",
-)
-_QUIET_SAMPLES = (
-    "Upload theta, x and theta_q for an answer parameter by parameter.",
-    "Draw more points of both samples.",
-    "Run more tests (under Each test) for other kinds of error.",
-)
+_FEW_ROWS = 50  # below them no classifier is trained
+
+
+def _quiet(surface: Surface) -> tuple[str, ...]:
+    """What to do beside silence."""
+    return (
+        f"Compare it with another network or checkpoint ({surface.compare}): row by row, smaller "
+        "differences show.",
+        _more_tests(surface),
+        f"{surface.one_x}: the verdict is an average over x.",
+    )
+
+
+def _quiet_samples(surface: Surface) -> tuple[str, ...]:
+    return (
+        f"{surface.bring} theta, x and theta_q for an answer parameter by parameter.",
+        "Draw more points of both samples.",
+        _more_tests(surface),
+    )
+
+
+def _more_tests(surface: Surface) -> str:
+    return f"Run more tests ({surface.more_tests}) for other kinds of error."
 
 
 def silence_content(inputs: CardInputs, state: State) -> Content:
     """Return facts, next steps and the picture of a verdict that found no problem."""
-    diagnosis = inputs.diagnosis
+    facts, steps, draw_picture = _content(inputs, state)
+    return facts, (*_untested(inputs), *steps)[:3], draw_picture
+
+
+def _untested(inputs: CardInputs) -> tuple[str, ...]:
+    """What makes tests run that did not: more time, or more rows."""
+    asked, upload = inputs.asked, inputs.diagnosis.upload
+    if asked.late:
+        return (f"Raise {asked.surface.budget}: not everything was worked out in time.",)
+    ran = any(record.status == "ran" for record in inputs.diagnosis.records)
+    if ran or inputs.diagnosis.pending:
+        return ()
+    if upload.n < _FEW_ROWS:
+        what = "points of both samples" if isinstance(upload, SamplesUpload) else "simulations"
+        return (f"Bring at least {_FEW_ROWS} {what}; a few hundred are better.",)
+    return (f"{asked.surface.every_test}: each says why it did not run.",)
+
+
+def _content(inputs: CardInputs, state: State) -> Content:
+    """The content as if every test had run that can."""
+    diagnosis, surface = inputs.diagnosis, inputs.asked.surface
     upload, shift = diagnosis.upload, diagnosis.shift
     if isinstance(upload, SamplesUpload):
         return _alike_samples(inputs, state, upload.data)
@@ -53,9 +87,9 @@ def silence_content(inputs: CardInputs, state: State) -> Content:
         labels = ("How wrong", "Where", "Likely cause")
         waiting = map(inputs.why_not, questions)
         facts = tuple(Fact(*each) for each in zip(labels, waiting, strict=True))
-        return facts, _QUIET, _no_picture
+        return facts, _quiet(surface), _no_picture
     if shift is None:
-        return (_missed(inputs),), _QUIET, _no_picture
+        return (_missed(inputs),), _quiet(surface), _no_picture
     size, rows, simulated = _smallest(inputs)
     where = " in one parameter" if upload.dims[0] > 1 else ""
     by = "" if simulated else "about "
@@ -63,26 +97,32 @@ def silence_content(inputs: CardInputs, state: State) -> Content:
         Fact("Still possible", _possible(inputs)),
         Fact(
             "Could be missed",
-            f"A bias below {by}{size:.2g} posterior sd{where}: one of that size would be found in "
-            "80 of 100 such tables.",
+            f"A bias below {by}{_size_text(size)} posterior sd{where}: one of that size would be "
+            "found in 80 of 100 such tables.",
         ),
         Fact("Where", _nowhere(inputs)),
     )
     if state == "too little":
         need = math.ceil(upload.n * (size / ENOUGH) ** 2 / 10) * 10
+        what = "distinct true values" if SAME_THETA in upload.dropped else "simulations"
         steps: tuple[str, ...] = (
-            f"Bring about {need:,} simulations: then a bias of {ENOUGH:g} posterior sd would be "
-            "found.",
+            f"Bring about {need:,} {what}: then a bias of {ENOUGH:g} posterior sd would be found.",
             *((_MORE_DRAWS,) if upload.effective_k < _DRAWS_ENOUGH else ()),
-            *_QUIET,
+            *_quiet(surface),
         )
     else:
         steps = (
             f"To find half of that bias, bring about {rows:,} simulations.",
-            *_at_observation(upload),
-            *_QUIET,
+            *_at_observation(upload, surface),
+            *_quiet(surface),
         )
-    return facts, steps[:3], partial(_power_curve, inputs, size)
+    return facts, steps, partial(_power_curve, inputs, size)
+
+
+def _size_text(size: float) -> str:
+    """A size in two digits, with a third where it would read as what is enough and is more."""
+    text = f"{size:.2g}"
+    return text if size <= ENOUGH or text != f"{ENOUGH:.2g}" else f"{size:.3f}"
 
 
 def _missed(inputs: CardInputs) -> Fact:
@@ -96,31 +136,32 @@ def _alike_samples(inputs: CardInputs, state: State, data: TwoSamples) -> Conten
     """The content of a card about two samples without a problem."""
     shift, upload = inputs.diagnosis.shift, inputs.diagnosis.upload
     picture = partial(pictures.samples, data, upload.names)
+    steps = _quiet_samples(inputs.asked.surface)
     if state == "testing":
         running = bool(inputs.asked.running)
         waiting = "Being worked out." if running else "Not worked out: its job did not end."
-        return (Fact("What differs", waiting),), _QUIET_SAMPLES, picture
+        return (Fact("What differs", waiting),), steps, picture
     if shift is None:
-        return (_missed(inputs),), _QUIET_SAMPLES, picture
+        return (_missed(inputs),), steps, picture
     missed = Fact(
         "Could be missed",
         f"A shift of one column by about {shift.size:.2g} sd would be found in 80 of 100 such "
         "pairs, with the best possible classifier; smaller ones more rarely.",
     )
-    return (missed,), _QUIET_SAMPLES, picture
+    return (missed,), steps, picture
 
 
 def _no_picture() -> None:
     """None is drawn where nothing is known yet."""
 
 
-def _at_observation(upload: Upload) -> tuple[str, ...]:
+def _at_observation(upload: Upload, surface: Surface) -> tuple[str, ...]:
     if not upload.dims[1]:
         return ("Save x beside theta: the verdict is an average over all x; q may err at yours.",)
     if upload.observed is not None:
-        return ("Open At my observation: the verdict is an average over x, yours may differ.",)
+        return (f"{surface.x_o}: the verdict is an average over x, yours may differ.",)
     if isinstance(upload, TableUpload) and upload.observations is not None:
-        return ("Open My observation: the verdict is an average over x, yours may differ.",)
+        return (f"{surface.my_observation}: the verdict is an average over x, yours may differ.",)
     return (
         "Bring your own observation x_o: the verdict is an average over all x; q may err there.",
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from validation_core.diagnosis.card.inputs import CardInputs, side_of
+from validation_core.diagnosis.card.inputs import CardInputs, Kind, side_of
 from validation_core.diagnosis.card.picture_choice import error_correlations
-from validation_core.diagnosis.questions.calibration.result import ParameterErrors
+from validation_core.diagnosis.questions.calibration.result import ClaimedErrors, ParameterErrors
 from validation_core.diagnosis.questions.calibration.words import (
     at_least,
     errors_in_words,
@@ -46,25 +46,34 @@ def how_wrong(inputs: CardInputs) -> str:
 
 
 def _also_off(inputs: CardInputs) -> str:
-    """Which other parameters are off, in another way than is told."""
-    told = {*inputs.problem.parameters, *(errors.index for errors in inputs.same_way)}
-    others = [_off(inputs, errors) for errors in inputs.off if errors.index not in told]
-    if not others or inputs.problem.kind in ("mass", "quantity", "test"):
+    """Which parameters are off in another way than is told.
+
+    Of a place one kind of error is told: its parameter may be off in others at every x.
+    """
+    problem = inputs.problem
+    if problem.kind in ("mass", "quantity", "test"):
         return ""
-    return f" Also off: {first_text(others, _NAMED)}."
+    told = {*problem.parameters, *(errors.index for errors in inputs.same_way)}
+    others = []
+    for errors in inputs.off:
+        name, here = inputs.called(errors.index), errors.index in told
+        ways = ", ".join(_ways(errors, told=problem.kind if here else None))
+        if here and problem.place is not None and ways:
+            others.append(f"{name} ({ways})")
+        if not here:
+            others.append(f"{name} ({ways})" if ways else name)
+    return f" Also off: {first_text(others, _NAMED)}." if others else ""
 
 
-def _off(inputs: CardInputs, errors: ParameterErrors) -> str:
-    """`theta_3 (too high)`: a parameter and in which ways it is off, as far as that is told."""
+def _ways(errors: ClaimedErrors, told: Kind | None) -> list[str]:
+    """`too high`, `too narrow`: how a parameter is off, but for a kind that is told already."""
     side = side_of(errors.bias, 0.0)
-    ways = [
-        *(["too high" if side > 0 else "too low"] if side else []),
-        *([f"too {errors.misfit}"] if errors.misfit else []),
+    return [
+        *(["too high" if side > 0 else "too low"] if errors.biased and told != "bias" else []),
+        *([f"too {errors.misfit}"] if errors.misfit and told != "width" else []),
         *(["wrong skew"] if errors.skewed else []),
         *([f"tails too {errors.tails}"] if errors.tails else []),
     ]
-    name = inputs.called(errors.index)
-    return f"{name} ({', '.join(ways)})" if ways else name
 
 
 def _of_several(inputs: CardInputs, same: Sequence[ParameterErrors]) -> str:

@@ -20,6 +20,7 @@ import numpy as np
 
 from validation_core import codec
 from validation_core.diagnosis import tasks
+from validation_core.diagnosis.questions.surface import PAGE, Surface
 from validation_core.drawing import style
 from validation_core.drawing.marks import Axis, Heat, Panel, Points, Shades
 from validation_core.methods.base import Method
@@ -360,8 +361,10 @@ class Asked:
     """Of the questions that were asked; None for all."""
     running: frozenset[str] = frozenset()
     """Of those that are being worked out at this moment."""
-    how: str = "--questions NAME"
-    """How one that was not asked is asked: with its name for NAME."""
+    surface: Surface = PAGE
+    """Where it is read: says how to ask what was not asked."""
+    late: bool = False
+    """Whether the budget of seconds was spent before all tests and questions had ended."""
 
     @classmethod
     def only(cls, answers: Answers) -> Asked:
@@ -379,15 +382,15 @@ class Asked:
 
     def why(self, question: AnyQuestion, upload: Upload) -> str:
         """The same in a sentence."""
+        ended = "Not worked out: its job did not end."
+        if self.late:
+            ended = f"Not worked out in time: raise {self.surface.budget}."
+        if upload.unusable:
+            ended = "Not worked out: the file is to be corrected first."
         words: dict[UnansweredReason, str] = {
             "impossible": question.obstacle(upload) or "",
             "running": "Being worked out.",
-            "not asked": f"Not asked ({self.how.replace('NAME', _asked_as(question.name))}).",
-            "not ended": "Not worked out: its job did not end.",
+            "not asked": f"Not asked ({self.surface.asking(question.name)}).",
+            "not ended": ended,
         }
         return words[self.state(question, upload)]
-
-
-def _asked_as(name: str) -> str:
-    """The word of the field for a question, where there is one."""
-    return next((word for word, short in ALIASES.items() if short == name), name)

@@ -16,6 +16,7 @@ from validation_core import keys
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.plan import method_obstacle, upload_obstacle
 from validation_core.diagnosis.questions.base import Names, Question, Rows, TableStudy, short_name
+from validation_core.diagnosis.questions.calibration.claimed import claimed_errors
 from validation_core.diagnosis.questions.calibration.pictures import (
     NAME_LETTERS,
     SHOWN,
@@ -123,7 +124,7 @@ class CalibrationQuestion(Question[CalibrationErrors]):
     def describe(self, result: CalibrationErrors, names: Names, claims: Claims) -> tuple[str, ...]:
         """Say which parameter is worst and by how much, which others are off, and q as a whole."""
         parameters = result.parameters
-        off = [one for one in parameters if claims.parameter(one.index) <= claims.alpha]
+        off = claimed_errors(parameters, claims)
         sentences = []
         if off:
             sentences.append(worst_parameter(off[0], names.theta, result.k))

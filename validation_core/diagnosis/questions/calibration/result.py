@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
 from typing import Literal, NamedTuple
 
 from scipy.special import ndtri
 
 from validation_core import codec
+from validation_core.relabelling.families import Family
 from validation_core.types import Array, Interval
 
 SHAPE_LEVEL = 0.01
@@ -132,6 +134,39 @@ class ParameterErrors:
         reach = math.log(ratio.high / max(ratio.low, 1e-9)) / 2  # 1.96 standard errors
         width = 1.96 * abs(math.log(ratio.estimate)) / max(reach, 1e-9)
         return float(-ndtri(max(self.shape.tails_pvalue, 1e-300) / 2)) > width
+
+
+@dataclass(frozen=True)
+class ClaimedErrors(ParameterErrors):
+    """The errors of a parameter of which only those are told that the verdict names.
+
+    An interval without a right q's value is not enough: an error of another kind may explain it.
+    """
+
+    families: frozenset[Family] = frozenset()
+    """Means, widths and shapes, of those that are claimed of this parameter by themselves."""
+
+    @classmethod
+    def of(cls, errors: ParameterErrors, families: Iterable[Family]) -> ClaimedErrors:
+        """The same numbers, of which these families are told."""
+        numbers = {one.name: getattr(errors, one.name) for one in fields(ParameterErrors)}
+        return cls(**numbers, families=frozenset(families))
+
+    @property
+    def biased(self) -> bool:
+        return "means" in self.families and super().biased
+
+    @property
+    def skewed(self) -> bool:
+        return "shapes" in self.families and super().skewed
+
+    @property
+    def _width(self) -> Literal["narrow", "wide", ""]:
+        return super()._width if "widths" in self.families else ""
+
+    @property
+    def _tails(self) -> Literal["light", "heavy", ""]:
+        return super()._tails if "shapes" in self.families else ""
 
 
 @dataclass(frozen=True)

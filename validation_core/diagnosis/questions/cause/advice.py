@@ -86,7 +86,7 @@ NEXT_STEPS: Mapping[str, tuple[str, ...]] = {
         "If true values come from a narrower proposal, draw them from the prior instead.",
     ),
     "unclear": (
-        "Look at where q is wrong first: a defect at some x only looks like none of these.",
+        "Look at where q is wrong first: a defect at some x only resembles no simulated one.",
         "Bring more simulations: weak defects resemble one another.",
     ),
     "none": (),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from decimal import ROUND_FLOOR, Decimal
 
 from validation_core.diagnosis.questions.base import Names, Rows
 from validation_core.mending import Mended
@@ -13,6 +14,7 @@ from validation_core.text import (
     equals,
     interval_text,
     list_text,
+    number_text,
     share_interval_text,
     share_text,
 )
@@ -56,8 +58,8 @@ def _weights(result: Mended, *, found: bool) -> Iterator[str]:
         yield "The weighted draws are nearer to the true posterior, and not yet right."
     if found:
         yield (
-            f"So q is at least {result.gain.low:.2g} nats from the true posterior (KL(p‖q), "
-            "lower end of a 95% interval)."
+            f"So q is at least {_rounded_down(result.gain.low)} nats from the true posterior "
+            "(KL(p‖q), lower end of a 95% interval)."
         )
     left = f"{share_text(result.effective)} of q's draws are effective once weighed (median)."
     if result.outside > result.outside_expected:
@@ -67,6 +69,12 @@ def _weights(result: Mended, *, found: bool) -> Iterator[str]:
             "were correct): no weight mends those."
         )
     yield left
+
+
+def _rounded_down(nats: float) -> str:
+    """A lower bound above 0, to two digits and no larger than it is: 0.1268 as 0.12."""
+    unit = Decimal(1).scaleb(Decimal(nats).adjusted() - 1)
+    return number_text(float(Decimal(nats).quantize(unit, ROUND_FLOOR)), 2)
 
 
 def _p(pvalue: float) -> str:

@@ -40,7 +40,8 @@ def interval_or_blank(interval: Interval, form: str) -> str:
 
 def answer_text(local: LocalAnswer, names: Sequence[str]) -> list[str]:
     """Whether L-C2ST finds q wrong at the observation and where, then the rows nearby."""
-    test, nearby = local.test, nearby_text(local.nearby, names)
+    test = local.test
+    nearby = nearby_text(local.nearby, names, own=local.site.kind != "observed")
     p = f"p {equals(test.pvalue)}"
     if test.pvalue > LEVEL:
         return [f"L-C2ST finds nothing against q at this observation ({p}).", nearby]
@@ -85,9 +86,16 @@ def ends_text(ends: Sequence[float]) -> str:
     return list_text([number_text(end) for end in ends])
 
 
-def nearby_text(nearby: NearbyRankTest, names: Sequence[str]) -> str:
-    """A sentence about the ranks nearby: parameters that are off, as far as intervals show."""
-    rows, p = f"At the {nearby.rows} rows nearest in x", f"p {equals(nearby.pvalue)}"
+def nearby_text(nearby: NearbyRankTest, names: Sequence[str], *, own: bool = False) -> str:
+    """A sentence about the ranks nearby: parameters that are off, as far as intervals show.
+
+    Args:
+        nearby: the test of the ranks.
+        names: of the parameters.
+        own: whether the row that is looked at is among the nearest.
+    """
+    among = f"{nearby.of:,} rows" + ", its own with them," * own
+    rows, p = f"Of {among} at the {nearby.rows} nearest in x", f"p {equals(nearby.pvalue)}"
     if nearby.pvalue > LEVEL:
         return (
             f"{rows} the true values' ranks show no error ({p}, exact test that q is correct at "

@@ -111,7 +111,7 @@ class OverXQuestion(Question[ErrorsOverX]):
         return (basis_text(result), *scan_notes(result))
 
     def rows(self, result: ErrorsOverX, names: Names, claims: Claims) -> Rows:
-        """A row for each place, the smallest p first."""
+        """A row for each place, in the order of `ErrorsOverX.worst`."""
         return [
             {
                 "what": feature_text(place, names.theta),

@@ -56,6 +56,25 @@ class Located(Protocol):
         """From where to where."""
 
 
+def clarity_by(
+    over: ScanWindows, features: NDArray[np.float32], choose: NDArray[np.bool_]
+) -> Array:
+    """The largest |z| (F, C) of a change of features (F, n) along each coordinate, by the rows
+    that choose alone."""
+    strength = _strength(over, features, choose)
+    return np.concatenate([np.abs(z).max(axis=2) for z in strength], axis=1)
+
+
+def _strength(
+    over: ScanWindows, features: NDArray[np.float32], choose: NDArray[np.bool_]
+) -> list[Array]:
+    """Signed z (F, C, W), (F, 1, V) of features (F, n) in every window, by rows that choose."""
+    few = features[:, choose]
+    sd = few.std(axis=1, keepdims=True)
+    off = (few - few.mean(axis=1, keepdims=True)) / np.where(sd > 0, sd, np.inf)
+    return window_z(off.astype(np.float32), _only(over, choose))
+
+
 def worst_region(
     over: ScanWindows, feature: NDArray[np.float32], coordinate: int, choose: NDArray[np.bool_]
 ) -> tuple[Region, NDArray[np.bool_]]:
@@ -70,11 +89,7 @@ def worst_region(
         coordinate: which; one more than there are means the discs.
         choose: (n,) the rows that choose.
     """
-    part = _only(over, choose)
-    few = feature[choose]
-    sd = float(few.std())
-    off = ((few - few.mean()) / (sd if sd > 0 else np.inf)).astype(np.float32)
-    strength = window_z(off[None], part)
+    strength = _strength(over, feature[None], choose)
     along = strength[0][0, coordinate] if coordinate < len(over.edges) else strength[1][0, 0]
     return farther_region(over, coordinate, int(np.abs(along).argmax()), feature, choose)
 

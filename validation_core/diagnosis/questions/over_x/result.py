@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import numpy as np
+
 from validation_core import codec
-from validation_core.diagnosis.questions.base import Json
+from validation_core.diagnosis.questions.base import LEVEL, Json
 from validation_core.diagnosis.questions.over_x.features import Kind
 from validation_core.diagnosis.questions.over_x.region import Region
 from validation_core.diagnosis.questions.over_x.sizes import FeatureSize
@@ -78,7 +80,7 @@ class OverXPlace:
     row: int
     """A row of the upload in the middle of the region, from 0."""
     clarity: float = 0.0
-    """The largest |z| of a change along the coordinate."""
+    """The largest |z| of a change along the coordinate, by the rows that chose the region."""
     region: Region = field(metadata=codec.shown(flat=True))
     inside: FeatureSize
     """By rows that did not choose the region."""
@@ -122,7 +124,7 @@ class FeatureScan:
     """The local mean over a fifth of x, in normal scores, that is found in 80 of 100 tables."""
     overall: tuple[OverallSize, ...]
     pairs: tuple[OverXPlace, ...]
-    """The smallest p first."""
+    """The smallest p up to LEVEL first, then the clearest change."""
 
     def to_json(self) -> Json:
         """Its numbers; places with a picture name it."""
@@ -151,18 +153,18 @@ class ErrorsOverX:
 
     @cached_property
     def worst(self) -> tuple[OverXPlace, ...]:
-        """Places of all scans, the smallest p first.
+        """Places of all scans, the smallest p up to LEVEL first.
 
         Null tables give many the same p: then a parameter comes before the classifier's score,
-        which says neither which one nor how it is off, the clearer change before the less clear,
-        one coordinate before two together unless these are clearly better, and the larger
-        difference before the smaller.
+        which says neither which one nor how it is off, the clearer change, by the rows that chose
+        the region, before the less clear, and one coordinate before two together unless these are
+        clearly better.
         """
         places = [place for part in self.parts for place in part.pairs]
 
-        def order(place: OverXPlace) -> tuple[float, bool, float, float]:
+        def order(place: OverXPlace) -> tuple[float, bool, float]:
             clarity = place.clarity * _SIMPLER.get(place.along, 1.0)
-            return place.p_varies, place.kind == "learned", -clarity, -_contrast(place)
+            return float(order_of_p(place.p_varies)), place.kind == "learned", -clarity
 
         return tuple(sorted(places, key=order))
 
@@ -176,12 +178,11 @@ class ErrorsOverX:
         return max(self.p_varies, claims.over_x())
 
     def changing(self, claims: Claims) -> list[OverXPlace]:
-        """Places where a change may be claimed, those with a size that can be told first, then
-        the clearest."""
+        """Places where a change may be claimed, in the order of `worst`: which of them have sizes
+        that are told from a right q's moves none."""
         if self.p_changes(claims) > claims.alpha:
             return []
-        places = [place for place in self.judged(claims).worst if place.p_varies <= claims.alpha]
-        return sorted(places, key=lambda place: not (place.told or place.kind == "learned"))
+        return [place for place in self.judged(claims).worst if place.p_varies <= claims.alpha]
 
     def judged(self, claims: Claims) -> ErrorsOverX:
         """With p-values of the verdict's family."""
@@ -195,6 +196,6 @@ class ErrorsOverX:
         )
 
 
-def _contrast(place: OverXPlace) -> float:
-    inside, outside = place.inside.value, place.outside.value
-    return 0.0 if inside is None or outside is None else abs(inside - outside)
+def order_of_p(p: Array | float) -> Array:
+    """What places are ordered by: p up to LEVEL; above, chance orders it, all are alike."""
+    return np.where(np.asarray(p) <= LEVEL, p, 1.0)

@@ -18,7 +18,7 @@ from validation_core.diagnosis.questions.over_x.features import (
     parameter_features,
     select_parameters_and_rows,
 )
-from validation_core.diagnosis.questions.over_x.region import worst_region
+from validation_core.diagnosis.questions.over_x.region import clarity_by, worst_region
 from validation_core.diagnosis.questions.over_x.result import (
     BeyondDraws,
     ErrorsOverX,
@@ -27,6 +27,7 @@ from validation_core.diagnosis.questions.over_x.result import (
     OverXCurve,
     OverXHeat,
     OverXPlace,
+    order_of_p,
 )
 from validation_core.diagnosis.questions.over_x.scan import (
     ScanTest,
@@ -85,7 +86,7 @@ class _OverXInputs(NamedTuple):
 class OverXStudy(TableStudy[ErrorsOverX], spec="over_x"):
     """Where over x the truth's ranks are off: by every parameter, or by a classifier's logit."""
 
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
     about: ClassVar[str] = "Where over x"
 
     learned: bool = False
@@ -261,11 +262,17 @@ def _places(
     seed: int,
     scores: _ZScores,
 ) -> tuple[OverXPlace, ...]:
-    """The worst pairs of a feature and a coordinate: numbers and, of the first, pictures."""
+    """The worst pairs of a feature and a coordinate: numbers and, of the first, pictures.
+
+    Where none changes clearly, rows that measure have no part in which pair comes first: else the
+    intervals of the first would seldom hold the truth as often as they say.
+    """
     n, (varies, right) = len(over.blocks), tests
     choose = np.zeros(n, dtype=bool)
     choose[stream(seed, "over x", inputs.name, "halves").permutation(n)[: n // 2]] = True
-    ranked = np.lexsort((-varies.statistic.ravel(), varies.adjusted.ravel()))[:_LISTED]
+    clarity = clarity_by(over, inputs.features.truth, choose)
+    p = order_of_p(np.minimum(1.0, families * varies.adjusted))
+    ranked = np.lexsort((-clarity.ravel(), p.ravel()))[:_LISTED]
     places = []
     for at, flat in enumerate(ranked):
         f, c = divmod(int(flat), varies.statistic.shape[1])
@@ -291,7 +298,7 @@ def _places(
                 inside=there,
                 outside=elsewhere,
                 beyond=_beyond(kind, raw[inside], scores.k),
-                clarity=float(varies.statistic[f, c]),
+                clarity=float(clarity[f, c]),
                 picture=_picture(inputs, kind, raw, c, scores.k) if at < _DRAWN else None,
             )
         )

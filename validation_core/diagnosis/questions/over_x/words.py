@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from validation_core.diagnosis.questions.base import LEVEL
 from validation_core.diagnosis.questions.calibration.words import at_least
 from validation_core.diagnosis.questions.over_x.features import Kind
 from validation_core.diagnosis.questions.over_x.region_words import region_text
@@ -112,7 +113,8 @@ def _unsigned(estimate: FeatureSize) -> str:
 def next_place(
     places: Sequence[OverXPlace], names: Sequence[str], x_names: Sequence[str]
 ) -> list[str]:
-    """The worst place of another parameter or kind, and how many more there are."""
+    """The worst place of another parameter or kind, of those whose size is told from a right
+    q's, and how many more there are."""
     some = [place for place in places if place.told or place.kind == "learned"]
     places = some if places[0] in some else [places[0], *some]
     features = list(dict.fromkeys((place.kind, place.parameter) for place in places))
@@ -148,9 +150,11 @@ def basis_text(result: ErrorsOverX) -> str:
     return (
         f"Looked at {basis}, over every stretch of each coordinate. p is adjusted for all "
         f"{pairs} pairs of an error and a coordinate, by {nulls} null tables each, and is "
-        "never below the verdict's. Regions were found on one half of the rows and measured "
-        "on the other, in normal scores: one is one posterior sd where q is Gaussian. "
-        "Brackets are 95% intervals."
+        "never below the verdict's. One half of the rows found the regions and, of places with "
+        f"equal p or p above {LEVEL:g}, which comes first; the other half measured them, in "
+        "normal scores: one is one posterior sd where q is Gaussian. Brackets are 95% intervals. "
+        "A place is told where p, of all rows, is small, and after the first where its interval "
+        "excludes a correct q: where either barely does, sizes are rather too large."
     )
 
 

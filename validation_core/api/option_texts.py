@@ -1,0 +1,61 @@
+"""Options of methods, benchmarks and models as users type them: `field=value`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from validation_core.keys import Specification
+
+S = TypeVar("S", bound=Specification)
+
+
+def parse_specification(kind: type[S], options: Sequence[str]) -> S:
+    """A frozen dataclass from `field=value` texts.
+
+    Raises:
+        ValueError: for an unknown option.
+    """
+    return kind(**parse_fields(kind, options))
+
+
+def parse_fields(kind: type[Specification], options: Sequence[str]) -> dict[str, object]:
+    """Parse `field=value` texts by the types of a dataclass's fields.
+
+    Raises:
+        ValueError: for an unknown option.
+    """
+    hints = get_type_hints(kind)
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    read: dict[str, object] = {}
+    for option in options:
+        name, _, text = option.partition("=")
+        if name not in fields:
+            raise ValueError(
+                f"Options of {kind.__name__} are {', '.join(fields) or 'none'}; got {option!r}. "
+                f"Write field=value."
+            )
+        read[name] = _value(name, text, hints[name])
+    return read
+
+
+def _value(name: str, text: str, kind: object) -> object:
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    if choices and text in map(str, choices):
+        return next(choice for choice in choices if str(choice) == text)
+    if kind is bool and text in ("true", "false"):
+        return text == "true"
+    if kind in (int, float, str):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    names = map(option_text, (False, True) if kind is bool else choices)
+    wanted = " or ".join(names) or getattr(kind, "__name__", str(kind))
+    raise ValueError(f"{name} must be {wanted}; got {text!r}. Write {name}=value.")
+
+
+def option_text(value: object) -> str:
+    """The value of an option as text for the command line."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,73 @@
+"""Where a diagnosis is read: a page, a terminal and Python say differently what to do next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Surface:
+    """What is opened, typed or called there, as parts of sentences."""
+
+    question: str
+    """How questions are asked, with their names for NAME."""
+    between: str
+    """What stands between two names."""
+    budget: str
+    """What bounds the seconds."""
+    compare: str
+    """What compares tables of the same simulations."""
+    my_observation: str
+    """How one's own observation is looked at, with q's draws at it."""
+    x_o: str
+    """How it is looked at where it came without such draws."""
+    one_x: str
+    """How one x of the table is looked at."""
+    every_test: str
+    """Where the answer of each test stands."""
+    more_tests: str
+    """How further tests are run."""
+    bring: str
+    """How a table comes: `Upload theta, x and theta_q`."""
+
+    def asking(self, *names: str) -> str:
+        """How these questions are asked: `--questions cause,over_x`."""
+        return self.question.replace("NAME", self.between.join(names))
+
+
+PAGE = Surface(
+    question="--questions NAME",
+    between=",",
+    budget="the budget",
+    compare="Compare posteriors",
+    my_observation="Open My observation",
+    x_o="Open At my observation",
+    one_x="Open At my observation",
+    every_test="Open Each test",
+    more_tests="under Each test",
+    bring="Upload",
+)
+TERMINAL = Surface(
+    question="--questions NAME",
+    between=",",
+    budget="--budget",
+    compare="nptlab compare A B",
+    my_observation="Run nptlab observation FILE",
+    x_o="Run nptlab observation FILE",
+    one_x="Run nptlab observation FILE --row I",
+    every_test="Read the lines of the tests",
+    more_tests="--method all",
+    bring="Save",
+)
+PYTHON = Surface(
+    question='questions=["NAME"]',
+    between='", "',
+    budget="the argument budget",
+    compare="npt.compare([a, b])",
+    my_observation="Call npt.observation(table)",
+    x_o="Call npt.observation(table)",
+    one_x="Call npt.observation(table, row)",
+    every_test="Look at result.to_frame()",
+    more_tests='methods="all"',
+    bring="Save",
+)
