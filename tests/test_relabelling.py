@@ -391,7 +391,8 @@ def test_where_one_part_is_rejected_whole_the_other_has_the_whole_level():
         **{name: getattr(whole, name)[-2:]
            for name in ("z", "own", "minus_log_p", "offset", "numbers")},
     )  # fmt: skip
-    np.testing.assert_allclose(part.with_learned(learned_part).adjusted[-2:], [0.04, 0.2])
+    # the second was cut off at 1, and may have been .2 or anything above
+    np.testing.assert_allclose(part.with_learned(learned_part).adjusted[-2:], [0.04, 1.0])
     assert (part.with_learned(learned_part).adjusted[:-2] == 0.01).all()
 
 

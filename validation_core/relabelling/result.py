@@ -114,9 +114,11 @@ class OmnibusResult:
     def with_learned(self, learned: OmnibusResult) -> OmnibusResult:
         """Result with learned scores: where one part is rejected whole, the other has all."""
         parts = (self, learned)
+        # A p that was cut off at 1 may have been anything above the share: it stays.
+        of_all = [np.where(p.adjusted < 1, p.adjusted * p.share, 1.0) for p in parts]
         adjusted = [
-            np.minimum(part.adjusted, np.maximum(other.adjusted.max(), part.adjusted * part.share))
-            for part, other in (parts, parts[::-1])
+            np.minimum(part.adjusted, np.maximum(other.adjusted.max(), p))
+            for part, other, p in zip(parts, parts[::-1], of_all, strict=True)
         ]
 
         def both(name: str) -> Array:
