@@ -33,7 +33,7 @@ NEXT_STEPS: Mapping[str, tuple[str, ...]] = {
         "Check that x reaches the network with its full precision and no added noise.",
     ),
     "too_narrow": (
-        "Train on more simulations: the network has overfitted those it has.",
+        "Train on more simulations: a network that has overfitted those it has is too narrow.",
         "Stop earlier, or use weight decay, dropout or an ensemble.",
         "Check that the validation loss, not the training loss, chose the network.",
     ),
