@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import SimpleNamespace
-
-import numpy as np
 
 from validation_core.diagnosis import default_methods
 from validation_core.diagnosis.tasks import register_upload, relabelling_for
 from validation_core.relabelling.claims import Claims
 from validation_core.relabelling.result import OmnibusResult
-
-_PARAMETERS = 100
 
 
 @dataclass(frozen=True)
@@ -30,18 +25,9 @@ class FixedClaims:
     def level(self) -> float:
         return self.alpha
 
-    @property
-    def result(self) -> SimpleNamespace:
-        claims = [
-            SimpleNamespace(family=family, which=(which,), along=None, kind="")
-            for family in self.families
-            for which in range(_PARAMETERS)
-        ]
-        return SimpleNamespace(claims=claims, minus_log_p=np.ones(len(claims)))
-
-    @property
-    def named(self) -> np.ndarray:
-        return np.zeros(len(self.families) * _PARAMETERS)
+    def named_of_parameter(self, which: int) -> frozenset[str]:
+        del which
+        return frozenset(self.families)
 
     @property
     def found(self) -> bool:

@@ -22,8 +22,6 @@ from validation_core.diagnosis.card.inputs import CardInputs
 from validation_core.diagnosis.card.place import where_wrong
 from validation_core.diagnosis.card.size import how_wrong
 from validation_core.diagnosis.questions import Asked, Names, answered_questions, by_name
-from validation_core.diagnosis.questions.calibration.claimed import claimed_errors
-from validation_core.diagnosis.questions.calibration.parameters import marginal_errors
 from validation_core.diagnosis.questions.calibration.result import ClaimedErrors
 from validation_core.diagnosis.questions.observation.place import unlike
 from validation_core.diagnosis.questions.over_x.result import ErrorsOverX
@@ -417,14 +415,12 @@ def test_a_width_that_a_clearer_place_explains_is_not_claimed():
     """As in the verdict's own list."""
     width = SimpleNamespace(family="widths", which=(0,), along=None, kind="width")
     move = SimpleNamespace(family="over_x", which=(0,), along=object(), kind="mean")
-    (errors, _) = marginal_errors(_narrow().data, 0)
-    errors = replace(errors, index=0)
-    for clear, told in (((5.0, 9.0), ""), ((9.0, 5.0), "narrow")):
-        claims = SimpleNamespace(
-            result=SimpleNamespace(claims=(width, move), minus_log_p=clear),
-            named=(0.001, 0.001), level=0.05, alpha=0.05, parameter=lambda which: 0.001,
-        )  # fmt: skip
-        assert claimed_errors([errors], claims)[0].misfit == told
+    for clear, told in (((5.0, 9.0), set()), ((9.0, 5.0), {"widths"})):
+        result = SimpleNamespace(
+            claims=(width, move), minus_log_p=clear, adjusted=np.full(2, 0.001), own=np.zeros(2)
+        )
+        assert Claims(result, 0.05).named_of_parameter(0) == told
+        assert Claims(result, 0.05).named_of_parameter(1) == set()
 
 
 def test_a_budget_that_was_spent_and_rows_too_few_are_told_apart(tmp_path):

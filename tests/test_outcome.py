@@ -12,7 +12,6 @@ import pytest
 
 import validation_core as npt
 from validation_core.cli import main
-from validation_core.diagnosis.pvalues import plain_pvalue, plain_pvalues
 from validation_core.report.numbers import schema
 
 N, K = 200, 20
@@ -135,15 +134,6 @@ def test_a_file_to_correct_first_has_one_verdict_everywhere(saved, capsys, store
     )
     assert meant.outcome() == "problem"
     assert meant.card.title == "Problem found"
-
-
-def test_p_values_have_no_noise(store):
-    result = found(N, 1.0, store=store)
-    assert result.pvalue == float(f"{result.pvalue:.12g}")
-    assert plain_pvalue(0.0002 / 0.2 * 1.0000000000000002) == 0.001
-    noisy = 0.1 + 0.2
-    document = plain_pvalues({"pvalue": noisy, "rows": [{"pvalue_named": noisy}], "z": 1.0})
-    assert document == {"pvalue": 0.3, "rows": [{"pvalue_named": 0.3}], "z": 1.0}
 
 
 def test_every_state_satisfies_the_schema(store):

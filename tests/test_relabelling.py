@@ -380,6 +380,14 @@ def test_the_first_look_is_final():
     assert whole.critical(0.05, "learned") > 0
 
 
+def test_p_values_are_written_without_the_noise_of_a_division():
+    given, more = learned()(np.random.default_rng(5), N, K)
+    far = replace(given, theta=given.theta + 9)
+    more.pop("learned")
+    found = relabelled(far, 0, relabelings=999, share=0.7, **more)
+    assert found.pvalue == round(0.001 / 0.7, 12)
+
+
 def test_where_one_part_is_rejected_whole_the_other_has_the_whole_level():
     given, more = learned()(np.random.default_rng(5), N, K)
     scores = more.pop("learned")

@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 from tests.reports import ANSWER, HOSTILE, NUMBERS, Fake, answer, cloud, diagnosed, table
 from validation_core import diagnosis, report, row_files, statistics
 from validation_core.diagnosis import Record
-from validation_core.diagnosis.pvalues import plain_pvalues
 from validation_core.diagnosis.questions import Asked
 from validation_core.drawing import plotly
 from validation_core.methods import SBC, MMDFuse
@@ -289,7 +288,7 @@ def test_json_has_every_number_and_null_for_none():
     assert len(data["card"]["next_steps"]) == 3
     assert text == ["The worst is theta_1.", "It is <i>wide</i>."]
     assert data["answers"]["size"] == {"a": 0.5, "b": [None, None], "c": [0, 1, 2], "4": None}
-    assert {**data, **plain_pvalues(result.to_json()), "answers": data["answers"]} == data
+    assert {**data, **result.to_json(), "answers": data["answers"]} == data
     assert data["names"] == list(result.upload.names)
     assert {"nptlab", "python", "numpy", "torch"} <= set(data["versions"])
 

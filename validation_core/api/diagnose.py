@@ -33,7 +33,6 @@ from validation_core.diagnosis import Diagnosis, Record, tasks
 from validation_core.diagnosis.card import Card, diagnosis_card
 from validation_core.diagnosis.card.mistake import as_meant
 from validation_core.diagnosis.outcome import Outcome, outcome
-from validation_core.diagnosis.pvalues import plain_pvalue
 from validation_core.diagnosis.questions import (
     ALIASES,
     Answer,
@@ -200,14 +199,13 @@ class DiagnosisResult(Result):
     @property
     def pvalue(self) -> float | None:
         """Of the verdict: that of relabelling, or the smallest after Holm; None without tests."""
-        p = self.diagnosis.pvalue
-        return None if p is None else plain_pvalue(p)
+        return self.diagnosis.pvalue
 
     @property
     def pvalues(self) -> dict[str, float]:
         """Unadjusted p-values of the tests by label."""
         return {
-            record.label: plain_pvalue(record.pvalue)
+            record.label: record.pvalue
             for record in self.diagnosis.records
             if record.pvalue is not None
         }
@@ -215,7 +213,7 @@ class DiagnosisResult(Result):
     @property
     def adjusted(self) -> Mapping[str, float]:
         """Adjusted p-values by label: that of relabelling, and Holm's over the others."""
-        return {label: plain_pvalue(p) for label, p in self.diagnosis.adjusted.items()}
+        return self.diagnosis.adjusted
 
     @property
     def claims(self) -> Claims | NoClaims:

@@ -263,6 +263,14 @@ class Claims:
         )
         return place is None or bool(clear[place] < clear[at])
 
+    def named_of_parameter(self, which: int) -> frozenset[Family]:
+        """The families of which a claim about this parameter alone, over all x, may be listed."""
+        return frozenset(
+            claim.family
+            for at, claim in enumerate(self.result.claims)
+            if claim.which == (which,) and claim.along is None and self._may_be_listed(at)
+        )
+
     def clearest_of(self, *families: Family) -> _ClearestClaim | None:
         """The clearest claim of some families over all x; None where none may be made."""
         at = self._clearest_named(lambda one: one.family in families and one.along is None)

@@ -59,6 +59,11 @@ class Claim:
     """None: over all x."""
 
 
+def _without_noise(p: Array) -> Array:
+    """Counts over B + 1 and shares of the level, as written: 0.001 for 0.0002 / 0.2; at most 1."""
+    return np.minimum(1.0, np.round(p, 12))
+
+
 @dataclass(frozen=True, eq=False)
 class OmnibusResult:
     """All tested cells, and one p-value that is exact for any learner."""
@@ -96,7 +101,7 @@ class OmnibusResult:
         numbers: Array | None = None,
     ) -> OmnibusResult:
         """Result of one part of the statistics, at its share of the level."""
-        adjusted, own = (np.minimum(1.0, p / share) for p in (tested.adjusted, own))
+        adjusted, own = (_without_noise(p / share) for p in (tested.adjusted, own))
         more = np.log(share)
         return cls(
             claims,
@@ -115,7 +120,7 @@ class OmnibusResult:
         """Result with learned scores: where one part is rejected whole, the other has all."""
         parts = (self, learned)
         # A p that was cut off at 1 may have been anything above the share: it stays.
-        of_all = [np.where(p.adjusted < 1, p.adjusted * p.share, 1.0) for p in parts]
+        of_all = [np.where(p.adjusted < 1, _without_noise(p.adjusted * p.share), 1) for p in parts]
         adjusted = [
             np.minimum(part.adjusted, np.maximum(other.adjusted.max(), p))
             for part, other, p in zip(parts, parts[::-1], of_all, strict=True)

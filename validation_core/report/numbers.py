@@ -21,7 +21,6 @@ from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.card import diagnosis_card
 from validation_core.diagnosis.my_observation.look import own_answers
 from validation_core.diagnosis.outcome import outcome
-from validation_core.diagnosis.pvalues import plain_pvalues
 from validation_core.diagnosis.questions import Answers, Asked, unanswered
 from validation_core.text import utf8_text
 
@@ -48,7 +47,7 @@ def as_json(found: Diagnosis, answers: Answers, asked: Asked | None = None) -> s
             and `x_names`.
         asked: state of each question; by default the answered ones were asked.
     """
-    document = plain_pvalues(found.to_json())
+    document = found.to_json()
     why = (asked or Asked.only(answers)).why
     for answer in answers.values():
         answer.complete(document, found)
