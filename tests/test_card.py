@@ -129,6 +129,7 @@ def test_an_exact_q_gets_a_card_that_says_what_was_worth_saying(tmp_path):
 def test_a_card_waits_for_what_is_to_come():
     one = diagnosis_card(diagnosed(table(n=400), pending=2), {})
     assert one.title == "Testing"
+    assert one.sentence == "Nothing speaks against q so far."
     assert "Being worked out." in words(one)[0].values()
     assert len(one.next_steps) == 3
     assert 'class="picture"' in shown.html(one)
@@ -444,6 +445,7 @@ SURFACES = {
 @pytest.mark.parametrize("surface", SURFACES, ids=("page", "terminal", "python"))
 def test_advice_can_be_followed_where_it_is_read(surface):
     pending = verdict([], table(), pending=3)
+    assert diagnosis_card(pending, {}).sentence == "No test has answered yet."
     steps = diagnosis_card(pending, {}, Asked(surface=surface)).next_steps
     own = SURFACES[surface]
     for words in own:

@@ -217,7 +217,7 @@ def test_every_injection_is_answered_and_told(methods, store, monkeypatch):
     for one, sentence in zip(told, said, strict=False):
         assert not one.smallest.known or "would be found with 80% power" in sentence
         if one.spread == "all":
-            assert "all 2 parameters at once" in sentence
+            assert "both parameters at once" in sentence
         if one.spread == "one":
             assert "in one parameter (theta_" in sentence
             assert ", drawn at random)" in sentence

@@ -14,7 +14,7 @@ from validation_core.relabelling.families import LEARNED, OWN, SUMS, Family
 from validation_core.relabelling.magnitudes import FAR
 from validation_core.relabelling.own_nulls import ASKED
 from validation_core.relabelling.result import Claim, OmnibusResult
-from validation_core.text import signed_text
+from validation_core.text import share_text, signed_text
 from validation_core.types import Array
 
 TITLES: Mapping[Family, str] = {
@@ -394,8 +394,8 @@ def _support(name: str, numbers: Array) -> str:
     share = (below + above) / max(slots, 1)
     ends = " to ".join(signed_text(end, ".4g") for end in (low, high))
     return (
-        f"{name}: {share:.2%} of q's draws lie outside the range of all true values, {ends}. Is "
-        "that the prior's whole range?"
+        f"{name}: {share_text(share)} of q's draws lie outside the range of all true values, "
+        f"{ends}. Is that the prior's whole range?"
     )
 
 
@@ -422,7 +422,7 @@ def _bounds(name: str, numbers: Array) -> str:
     below, above, slots, low, high = numbers
     share = (below + above) / max(slots, 1)
     ends = " to ".join(signed_text(end, ".4g") for end in (low, high))
-    return f"{share:.2%} of {name}'s draws lie outside the prior's bounds, {ends}."
+    return f"{share_text(share)} of {name}'s draws lie outside the prior's bounds, {ends}."
 
 
 _MAGNITUDES: Mapping[Family, Callable[[str, Array], str]] = {

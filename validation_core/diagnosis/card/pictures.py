@@ -49,7 +49,7 @@ def overlay(truth: Array, draws: Array, name: str, where: str = "") -> Drawn:
         where: which rows, ` where x_1 > 0`; empty for all.
     """
     limits = _within_reach(_limits(truth, draws))
-    label = f"{name}, in q's sd from its mean at each x"
+    label = f"{name}, in q's sd from its mean in each row"
     beyond = float(((truth < limits[0]) | (truth > limits[1])).mean())
     more = f" {beyond:.1%} of true values lie beyond the axis, in the end bars." * (beyond > 0)
     panel = _histograms(truth, draws.ravel(), label, limits, _KEYS)

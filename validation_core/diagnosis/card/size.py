@@ -104,7 +104,7 @@ def _of_ranks(inputs: CardInputs) -> str:
     told = [f"{one.name}: {one.reading}" for one in inputs.by_ranks[:_NAMED]]
     more = len(inputs.by_ranks) - len(told)
     others = f"; {more} more parameters are off" if more else ""
-    return f"{'; '.join(told)}{others} (by the ranks of true values, SBC)."
+    return f"{'; '.join(told)}{others}, by the ranks of true values (SBC)."
 
 
 def _range_text(low: float, high: float) -> str:

@@ -68,7 +68,7 @@ def _where(injection: InjectionPower, result: Sensitivity, names: Sequence[str])
     if d == 1:
         return parameter_name(names, 0)
     if injection.spread == "all":
-        return f"all {d} parameters at once"
+        return "both parameters at once" if d == 2 else f"all {d} parameters at once"
     if injection.spread == "two":
         return "two parameters, drawn at random"
     if injection.parameter is None:
