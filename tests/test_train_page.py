@@ -114,3 +114,11 @@ def test_a_first_visit_shows_a_film_without_a_button():
     assert len(page.get("bidi_component")) == 2  # the film and the scoreboard
     assert not services().engine.jobs()
     assert all(study.done(services().store) for study in examples().values())
+
+
+def test_what_is_not_trained_here_yet_has_its_scoreboard():
+    page = opened({"estimator": "diffusion"})
+    assert not page.exception
+    assert [button for button in page.button if button.label.startswith("Train")]
+    assert [part.value for part in page.subheader] == ["Which test finds it first?"]
+    assert len(page.get("bidi_component")) == 1

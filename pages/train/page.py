@@ -90,3 +90,4 @@ if study.done(services().store):
     takeaway.show(study)
 else:
     _learning(study)
+    scoreboard.show(study)
