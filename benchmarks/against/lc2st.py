@@ -80,7 +80,8 @@ def _pvalues(lab: Lab) -> Iterator[Row]:
         apart = float(ks_2samp(theirs, ours).pvalue)
         yield table.at_least(
             f"p-values of L-C2ST and of sbi's where {what}: one law", "KS p",
-            f"{_TABLES} tables, N = {_ROWS}, {_FEW} nulls; ours {_said(ours)}, sbi's {_said(theirs)}",
+            f"{_TABLES} tables, N = {_ROWS}, {_FEW} nulls; ours {_said(ours)}, sbi's "
+            f"{_said(theirs)}",
             p=(apart, _APART),
         )  # fmt: skip
     cases = _tables("covariance_scaling", 1.0)
