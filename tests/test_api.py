@@ -301,8 +301,13 @@ def test_a_method_has_its_options_in_one_text(table, store):
 
 @pytest.mark.parametrize("seed", [1.5, -1, "0"])
 def test_a_seed_is_a_whole_number(table, seed):
-    with pytest.raises((TypeError, ValueError), match="A seed is a whole number, 0 or more; got"):
-        npt.diagnose(table, "sbc", "none", seed=seed)
+    for ask in (
+        lambda: npt.diagnose(table, "sbc", "none", seed=seed),
+        lambda: npt.run("sbc", table, seed=seed),
+        lambda: npt.power("gaussian", [0.1], "sbc", seed=seed),
+    ):
+        with pytest.raises((TypeError, ValueError), match="A seed is a whole number, 0 or more"):
+            ask()
 
 
 def test_natural_calls_are_taken_or_refused_in_words(table, store):

@@ -1,4 +1,5 @@
-"""Keywords of the API's functions: former names are taken, unknown ones told the nearest."""
+"""Keywords of the API's functions: former names are taken, unknown ones told the nearest, and a
+seed is a whole number."""
 
 from __future__ import annotations
 

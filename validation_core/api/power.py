@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
+from validation_core.api.keywords import checked_keywords
 from validation_core.api.names import entry, resolve_benchmark, resolve_method
 from validation_core.api.result import Result, Rows
 from validation_core.api.work import Watch, progress_watch, run_on_engine
@@ -85,6 +86,7 @@ def _axes(sweep: Sweep) -> list[tuple[Along, Along]]:
     return axes
 
 
+@checked_keywords()
 def power(
     benchmark: str | Benchmark,
     gamma: Sequence[float] = (),

@@ -10,6 +10,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from validation_core.api.keywords import checked_keywords
 from validation_core.api.names import resolve_benchmark, resolve_method
 from validation_core.api.result import Result, Rows
 from validation_core.api.table import Table, as_table
@@ -108,6 +109,7 @@ class MethodResult(Result):
         return dumps({**self.record.to_json(), "training": dict(self.training)})
 
 
+@checked_keywords()
 def run(
     method: str | Method,
     data: Table | Upload | File | Mapping[str, ArrayLike] | Benchmark,
