@@ -256,8 +256,8 @@ def test_sbc_alone_says_what_its_ranks_say_and_what_was_not_asked(shared, tmp_pa
     table = case(shared, "biased_plain")
     result = npt.diagnose(table, "sbc", "none", store=Store(tmp_path), progress=False)
     assert rules.facts(result.card) == {
-        "How wrong": "theta_1: q sits too high; theta_2: q sits too high (by the ranks of true "
-        "values, SBC).",
+        "How wrong": "theta_1: q sits too high; theta_2: q sits too high, by the ranks of true "
+        "values (SBC).",
         "Where": 'Not asked (questions=["over_x"]).',
         "Likely cause": 'Not asked (questions=["cause"]).',
     }
