@@ -29,6 +29,7 @@ def equals(p: float | None) -> str:
     return _related(pvalue_text(p))
 
 
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 LEAST_SAID = 1e-4
 """Smallest p-value that a page's sentence gives as a number: no reader acts on a smaller one, and
 those stored in single or half precision have lost theirs."""
@@ -88,6 +89,11 @@ def number_text(value: float, digits: int = 3) -> str:
     if not 1e-4 <= abs(rounded) < 1e7:
         return f"{rounded:.{digits}g}".replace("-", "−")
     return np.format_float_positional(rounded, trim="-").replace("-", "−")
+
+
+def raised_text(power: int) -> str:
+    """A power in raised digits: `⁻¹²`."""
+    return str(power).translate(_RAISED)
 
 
 def share_text(share: float) -> str:

@@ -19,7 +19,6 @@ from pages.diagnose import (
 from pages.ui import jobs
 from pages.ui.services import services
 from validation_core.diagnosis import examples, tasks
-from validation_core.diagnosis.card.mistake import as_meant
 from validation_core.diagnosis.questions import Asked
 from validation_core.tables import ProbabilitiesUpload, Upload
 from validation_core.text import uncapitalise
@@ -92,7 +91,7 @@ with st.container(key=card.EXAMPLE if about else "own-table"):
             how_read.form(stamp, upload)
         view.remarks(upload)
         if mistakes.offer(upload):
-            _diagnose(as_meant(upload), label, alpha, seed)
+            _diagnose(upload.as_meant(), label, alpha, seed)
         else:  # no verdict of draws that are not those of the true values beside them
             tasks.save_upload(store, upload)
             card.show(known.unasked(upload, alpha, seed), {}, Asked(frozenset()))

@@ -101,7 +101,7 @@ def _bytes(count: float) -> str:
 
 def each_test(diagnosis: Diagnosis) -> None:
     """Every test in a table, then one of them opened."""
-    if any(record.status == "ran" for record in diagnosis.records):
+    if diagnosis.tested:
         _table(diagnosis)
         figures.one_by_one(diagnosis)
 

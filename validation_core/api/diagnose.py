@@ -31,7 +31,6 @@ from validation_core.api.table import Table, as_table
 from validation_core.api.work import Watch, progress_watch, run_in_turn
 from validation_core.diagnosis import Diagnosis, Record, tasks
 from validation_core.diagnosis.card import Card, diagnosis_card
-from validation_core.diagnosis.card.mistake import as_meant
 from validation_core.diagnosis.outcome import Outcome, outcome
 from validation_core.diagnosis.questions import (
     ALIASES,
@@ -420,7 +419,7 @@ def diagnose(
             "with npt.reliability(table)."
         )
     if as_saved:
-        upload = as_meant(upload)
+        upload = upload.as_meant()
     if upload.unusable:
         why = "Rows, columns or scales of the draws are to be corrected first."
         untested = [Record.not_run(method, why) for method in chosen]

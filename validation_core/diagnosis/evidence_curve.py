@@ -6,11 +6,11 @@ import numpy as np
 
 from validation_core.drawing import style
 from validation_core.drawing.marks import Axis, HLine, Line, Panel
+from validation_core.text import raised_text
 from validation_core.types import Float
 
 _LOG_REACH = 4.0  # most decades of evidence drawn below 1
 _POINTS = 1000  # of a long curve
-_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def evidence_curve(wealth: Float, alpha: float, rows: str, hover: str) -> Panel:
@@ -63,4 +63,4 @@ def _shown(values: Float) -> np.ndarray:
 
 
 def _power(t: int) -> str:
-    return f"{10**t:,}" if t < 6 else f"10{str(t).translate(_RAISED)}"
+    return f"{10**t:,}" if t < 6 else f"10{raised_text(t)}"

@@ -91,6 +91,11 @@ class Diagnosis:
         """Whether relabelling is the verdict, not Holm over tests that were asked for by name."""
         return any(record.status == "ran" and record.kind.decides for record in self.records)
 
+    @property
+    def tested(self) -> bool:
+        """Whether any test ran."""
+        return any(record.status == "ran" for record in self.records)
+
     def require_claims(self) -> Claims:
         """The claims under which questions are asked.
 

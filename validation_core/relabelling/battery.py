@@ -285,9 +285,7 @@ def assemble(
         where: functions of x of all rows; None looks at no x.
         support: the range of every parameter of the first block.
     """
-    parts = tuple(
-        _block_statistics(block, where, _expected_plays(pools, block.rows)) for block in blocks
-    )
+    parts = _parts(pools, blocks, where)
     paired = any(feature.kind == "pair" for feature in blocks[0].features)
     count = min(blocks[0].means, _PAIRS)
     gram = _gram(pools, blocks[0], count) if count > 1 and not paired else None
@@ -296,12 +294,14 @@ def assemble(
 
 def assemble_over_x(pools: Pools, blocks: Sequence[Block], where: XFunctions) -> Battery:
     """The statistics over x of these blocks, to be permuted among the x."""
-    return Battery(
-        pools,
-        tuple(
-            _block_statistics(block, where, _expected_plays(pools, block.rows)) for block in blocks
-        ),
-        None,
+    return Battery(pools, _parts(pools, blocks, where), None)
+
+
+def _parts(
+    pools: Pools, blocks: Sequence[Block], where: XFunctions | None
+) -> tuple[_BlockStatistics, ...]:
+    return tuple(
+        _block_statistics(block, where, _expected_plays(pools, block.rows)) for block in blocks
     )
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from math import isfinite, log10
 
-from validation_core.text import signed_text
+from validation_core.text import raised_text, signed_text
 
 ROUNDING = 1e-9
 """Nats up to which a term is 0 but for rounding."""
-_HIGH = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def format_number(nats: float) -> str:
@@ -19,7 +18,7 @@ def format_number(nats: float) -> str:
         return signed_text(float(f"{nats:.3g}"), ",.0f")
     digits, _, power = f"{nats:.2g}".partition("e")
     mantissa = digits.replace("-", "−")
-    return f"{mantissa}\u00a0×\u00a010{_raised(int(power))}" if power else mantissa
+    return f"{mantissa}\u00a0×\u00a010{raised_text(int(power))}" if power else mantissa
 
 
 def without_rounding(nats: float) -> float:
@@ -37,8 +36,4 @@ def tick_label(nats: float) -> str:
     """Tick label of a power of ten: 0.01, 100, 10⁶."""
     if 1e-3 <= abs(nats) < 1e4 or nats == 0:
         return signed_text(nats, "g")
-    return "−" * (nats < 0) + "10" + _raised(round(log10(abs(nats))))
-
-
-def _raised(power: int) -> str:
-    return str(power).translate(_HIGH)
+    return "−" * (nats < 0) + "10" + raised_text(round(log10(abs(nats))))

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Unpack
+from typing import Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +95,11 @@ class Upload(ABC):
     def unusable(self) -> bool:
         """Whether a mistake makes draws and true values other quantities or other rows."""
         return any(one.name in corrections.BEFORE_ALL for one in self.mistakes)
+
+    def as_meant(self) -> Self:
+        """The same upload, whose draws are meant as they were saved, so that it can be tested."""
+        others = (one for one in self.mistakes if one.name not in corrections.BEFORE_ALL)
+        return replace(self, mistakes=tuple(others))
 
     @cached_property
     def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:

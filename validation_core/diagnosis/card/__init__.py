@@ -136,8 +136,8 @@ def _sure(diagnosis: Diagnosis, state: State, *, late: bool) -> str:
     if state == "mistake":
         return "True values and q's draws do not belong together: no test says anything of q yet."
     if state == "testing":
-        ran = any(record.status == "ran" for record in diagnosis.records)
-        return "Nothing speaks against q so far." if ran else "No test has answered yet."
+        so_far = "Nothing speaks against q so far."
+        return so_far if diagnosis.tested else "No test has answered yet."
     if p is None:
         return "No test ran in time." if late else "No test could run on this table."
     if state == "problem" and diagnosis.pending:  # p is not what it will be

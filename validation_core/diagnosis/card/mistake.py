@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from validation_core.diagnosis.card import pictures
 from validation_core.diagnosis.card.content import Content, Fact
 from validation_core.diagnosis.card.inputs import CardInputs
 from validation_core.drawing.drawn import Drawn
-from validation_core.tables import TableUpload, Upload
+from validation_core.tables import TableUpload
 
 _LABELS = {"rows": "Rows", "columns": "Columns", "scale": "Scale"}
 _SHOWN = 3
@@ -34,12 +33,6 @@ def mistake_content(inputs: CardInputs) -> Content:
         "Python.",
     )
     return facts, steps, partial(_picture, inputs)
-
-
-def as_meant(upload: Upload) -> Upload:
-    """The table whose draws are meant as they were saved, so that it can be tested."""
-    others = tuple(one for one in upload.mistakes if one.name not in _LABELS)
-    return replace(upload, mistakes=others)
 
 
 def _picture(inputs: CardInputs) -> Drawn | None:

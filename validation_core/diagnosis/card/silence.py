@@ -61,8 +61,7 @@ def _untested(inputs: CardInputs) -> tuple[str, ...]:
     asked, upload = inputs.asked, inputs.diagnosis.upload
     if asked.late:
         return (f"Raise {asked.surface.budget}: not everything was worked out in time.",)
-    ran = any(record.status == "ran" for record in inputs.diagnosis.records)
-    if ran or inputs.diagnosis.pending:
+    if inputs.diagnosis.tested or inputs.diagnosis.pending:
         return ()
     if upload.n < _FEW_ROWS:
         what = "points of both samples" if isinstance(upload, SamplesUpload) else "simulations"
@@ -127,9 +126,8 @@ def _size_text(size: float) -> str:
 
 def _missed(inputs: CardInputs) -> Fact:
     """Which error could have been missed, where no test tells which it would have found."""
-    ran = any(record.status == "ran" for record in inputs.diagnosis.records)
-    missed = "What error these tests would find is not known." if ran else "Any error."
-    return Fact("Could be missed", missed)
+    unknown = "What error these tests would find is not known."
+    return Fact("Could be missed", unknown if inputs.diagnosis.tested else "Any error.")
 
 
 def _alike_samples(inputs: CardInputs, state: State, data: TwoSamples) -> Content:
