@@ -133,6 +133,8 @@ def test_a_file_to_correct_first_has_one_verdict_everywhere(saved, capsys, store
         "mistaken.npz", ["sbc"], "none", as_saved=True, store=store, progress=False
     )
     assert meant.outcome() == "problem"
+    assert "Tested as saved." in " ".join(meant.diagnosis.upload.warnings)
+    assert "no test says anything" not in " ".join(meant.diagnosis.upload.warnings)
     assert meant.card.title == "Problem found"
 
 
