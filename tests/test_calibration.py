@@ -545,8 +545,7 @@ def with_densities(n=600, k=40, shift=0.3, width=0.8, seed=0):
 
 def test_densities_bring_regions_and_the_divergence(golden):
     upload = with_densities()
-    task, estimate = QUESTION.studies(upload, diagnosis.default_methods(), 0)
-    assert task.densities
+    _, estimate = QUESTION.studies(upload, diagnosis.default_methods(), 0)
     assert isinstance(estimate, LearnedDivergenceStudy)
     found = answered(upload)
     variance = 0.8**2
@@ -663,7 +662,8 @@ def test_obstacles_say_the_rule():
 
 def test_keys_follow_the_densities_and_the_seed():
     plain = gaussian(n=20)
-    rich = replace(plain, densities={"log_q": np.zeros(20), "log_q_draws": np.zeros((20, 100))})
+    densities = {"log_q": np.zeros(20), "log_q_draws": np.zeros((20, 100))}
+    rich = Upload.of({**plain.arrays(), **densities})
     first = {QUESTION.studies(one, (), seed)[0].key for one in (plain, rich) for seed in (0, 1)}
     assert len(first) == 4
 

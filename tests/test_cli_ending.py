@@ -103,6 +103,44 @@ def test_what_is_ignored_stays_so(tmp_path):
     assert b"omnibus" in out
 
 
+WAITING = """
+import sys
+import time
+import numpy as np
+from validation_core.cli.process import prepare_process
+from validation_core.store import Store
+
+prepare_process()
+store = Store(sys.argv[1])
+write = store._write
+
+def full(root, *arguments):
+    if root == store.root:
+        raise OSError(28, "No space left on device")
+    return write(root, *arguments)
+
+store._write = full
+store.save("results", "k", {"a": np.arange(3)}, spec="spec", meta={})
+del store._write
+print("saved", flush=True)
+time.sleep(60)
+"""
+
+
+def test_results_kept_in_memory_are_moved_to_the_disk(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITING, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE,
+        preexec_fn=_listening,
+    )  # fmt: skip
+    assert process.stdout.readline() == b"saved\n"
+    assert not Store(tmp_path).has("results", "k")
+    process.terminate()
+    process.communicate()
+    assert process.returncode == 128 + signal.SIGTERM
+    assert Store(tmp_path).load("results", "k").arrays["a"].tolist() == [0, 1, 2]
+    assert not [path for path in Path("/dev/shm").glob(f"nptlab-*-{process.pid}-*")]
+
+
 @pytest.mark.parametrize("streams", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", "| head -n 1"])
 def test_streams_may_be_closed(streams, tmp_path):
     script = f"{sys.executable} -m validation_core methods {streams}"

@@ -1,6 +1,7 @@
 """The engine: shared jobs, real cancelling, a crash loses one task, resume, exact agreement."""
 
 import ast
+import errno
 import os
 import signal
 import subprocess
@@ -662,6 +663,19 @@ def test_workers_that_cannot_start_are_said_and_not_tried_for_ever(store, monkey
     future = pool.submit(perform, SelfCheck(), store, lambda fraction, live: None)
     with pytest.raises(TaskError, match="No worker process could be started"):
         future.result(LONG_WAIT)
+    pool.shutdown()
+
+
+def test_a_machine_that_gives_no_process_fails_the_tasks(store, monkeypatch):
+    def refuse(*arguments, **options):
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    pool = WorkerPool(1)
+    for _ in range(2):
+        future = pool.submit(perform, SelfCheck(), store, lambda fraction, live: None)
+        with pytest.raises(TaskError, match=r"could be started \(.*temporarily unavailable\)"):
+            future.result(LONG_WAIT)
     pool.shutdown()
 
 

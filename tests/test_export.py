@@ -365,6 +365,25 @@ def test_an_interrupted_run_keeps_what_is_done(capsys):
         from_callable(interrupted, theta, x, K)
 
 
+def test_rows_of_the_batch_under_way_are_counted_once():
+    """A batch fails, so its rows are drawn one by one; the second of them is interrupted."""
+    theta, x = pairs()
+    alone = []
+
+    def failing(x, k):
+        if len(alone) > 4 and len(x) > 1:
+            raise ValueError("a batch")
+        alone.extend(x)
+        if len(alone) % 7 == 0:
+            raise ValueError("a row")
+        if len(alone) > 20:
+            raise KeyboardInterrupt
+        return np.zeros((len(x), k, theta.shape[1]))
+
+    table = from_callable(None, theta, x, K, sample_batch=failing)
+    assert len(table.theta) + sum(table.left_out.values()) == len(theta)
+
+
 def test_rows_that_fail_are_left_out_and_counted(capsys):
     theta, x = pairs()
     draw = sampler()

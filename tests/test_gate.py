@@ -294,6 +294,11 @@ def test_guesses_become_slow():
         waits.append(int(re.search(r"wait (\d+) s", refused)[1]))
         now[0] += waits[-1]
     assert waits == [2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900, 900]
+    for _ in range(1100):  # eleven days of it
+        now[0] += 900
+        assert "not the token" in guesses.refusal("a", "wrong", "secret")
+    assert "wait 900 s" in guesses.refusal("a", "secret", "secret")
+    now[0] += 900
     assert guesses.refusal("b", "secret", "secret") == ""
     assert guesses.refusal("a", "secret", "secret") == ""
     assert guesses.refusal("a", "", "") != ""  # none is set, so none is right

@@ -2,6 +2,7 @@
 
 import io
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -126,3 +127,13 @@ def test_lists_that_another_version_wrote_break_no_page(digest, monkeypatch):
     assert own("a") == ["table, 60 rows"]
     at = opened("a", "diagnose/page.py")
     assert not at.exception
+
+
+def test_a_table_of_the_same_numbers_opens_under_its_own_names(digest):
+    """Another file has the numbers of the first, and other names of its parameters."""
+    named = files.npz({**files.table(), "theta_names": np.array(["mass", "spin"])})
+    at = opened("a", "diagnose/page.py")
+    for content, names in ((TABLE, ("theta_1", "theta_2")), (named, ("mass", "spin"))):
+        at.file_uploader[0].upload("table.npz", content).run()
+        at.switch_page("models/page.py").run().switch_page("diagnose/page.py").run()
+        assert at.session_state["recent"][1].names == names

@@ -206,3 +206,16 @@ def test_a_wrong_name_needs_its_own_evidence():
     found = RankEvidence(np.log(np.array([5.5, 40.0])), each, np.array([3]))
     assert found.named(0.05) == ()
     assert found.clear_scores(0.05) == (1,)
+
+
+def test_a_table_meant_as_saved_is_streamed_as_saved(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    theta = 10 + 5 * rng.standard_normal((300, 2))
+    x, middle = (theta + rng.standard_normal((300, 2)) for _ in range(2))
+    draws = (middle[:, None] + rng.standard_normal((300, 50, 2)) - 10) / 5
+    np.savez(tmp_path / "scaled.npz", theta=theta, x=x, theta_q=draws)
+    command = ["diagnose", str(tmp_path / "scaled.npz"), "--stream"]
+    assert main(command) == 2
+    assert "standardised" in capsys.readouterr().err
+    assert main([*command, "--as-saved"]) == 0
+    assert "q is wrong" in capsys.readouterr().out

@@ -13,6 +13,7 @@ from validation_core import text
     ("p", "written"),
     [
         (None, "–"),
+        (float("nan"), "–"),
         (0.0, "< 1e-300"),
         (text.SMALLEST, "< 1e-300"),
         (3.2e-13, "3.2e-13"),

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.pieces import slices
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 Words = NDArray[np.uint64]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -42,7 +42,7 @@ def hashed(x: Array, salt: Words) -> Words:
     return _mixed(out + salt)
 
 
-def occurrences(words: Words) -> NDArray[np.int64]:
+def occurrences(words: Words) -> Integers:
     """The number of earlier entries equal to each one: (n,)."""
     order = np.argsort(words, kind="stable")
     ordered, places = words[order], np.arange(len(words))
@@ -53,7 +53,7 @@ def occurrences(words: Words) -> NDArray[np.int64]:
     return out
 
 
-def again(words: Words, times: NDArray[np.int64]) -> Words:
+def again(words: Words, times: Integers) -> Words:
     """Words for repeated rows: the word itself for the first occurrence (0), another after."""
     return words ^ np.where(times > 0, _mixed(times.astype(np.uint64) * _GOLDEN), np.uint64(0))
 

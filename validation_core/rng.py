@@ -9,6 +9,8 @@ from typing import NoReturn, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from validation_core.types import Integers
+
 _Size: TypeAlias = "int | tuple[int, ...]"
 
 
@@ -50,7 +52,7 @@ class Streams:
         own = self._own(size)
         return np.stack([generator.random(own) for generator in self._generators])
 
-    def binomial(self, n: ArrayLike, p: ArrayLike) -> NDArray[np.int64]:
+    def binomial(self, n: ArrayLike, p: ArrayLike) -> Integers:
         """Counts of n trials (...) with chances p (...), of shapes that lead with R together."""
         counts, chances = np.broadcast_arrays(n, p)
         self._own(counts.shape)

@@ -9,9 +9,16 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from validation_core.types import Array, Benchmark, Joint, Pairs, PosteriorTable, TwoSamples
+from validation_core.types import (
+    Array,
+    Benchmark,
+    Integers,
+    Joint,
+    Pairs,
+    PosteriorTable,
+    TwoSamples,
+)
 
 _WATCHED = 10  # draws of q per held-out x: enough to monitor a training, cheap to score
 
@@ -108,9 +115,7 @@ def split_rows(
     return take(draws, learn), take(draws, test)
 
 
-def split(
-    rows: int, rng: np.random.Generator, train: float = 0.5
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def split(rows: int, rng: np.random.Generator, train: float = 0.5) -> tuple[Integers, Integers]:
     """Row numbers of the two parts of `split_rows`.
 
     Raises:

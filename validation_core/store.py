@@ -128,7 +128,7 @@ class Store:
     ) -> None:
         self.notices: list[str] = []
         self.gallery = gallery
-        self._abouts: dict[Path, tuple[tuple[int, int], Description]] = {}
+        self._abouts: dict[Path, tuple[tuple[int, int, int], Description]] = {}
         self.root = Path(root or default_root()).expanduser().absolute()
         name = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16]
         self.memory = memory_folder() / name
@@ -530,7 +530,8 @@ class Store:
 
     def _about(self, path: Path, status: os.stat_result) -> Description | None:
         """The metadata of a file, read once: files are replaced, never modified."""
-        written = status.st_ino, status.st_size
+        # an inode is given again to the next file but one: the time of change tells them apart
+        written = status.st_ino, status.st_size, status.st_ctime_ns
         known = self._abouts.get(path)
         if known is not None and known[0] == written:
             return known[1]

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from validation_core.array_files import Stored
     from validation_core.store import Store
 
-#
-# Kept by its key.
-
-
 R = TypeVar("R")
 
 

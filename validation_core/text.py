@@ -13,8 +13,8 @@ SMALLEST = 1e-300
 
 
 def pvalue_text(p: float | None) -> str:
-    """A p-value to two significant digits, never 0."""
-    if p is None:
+    """A p-value to two significant digits, never 0; `–` for one that is not known."""
+    if p is None or np.isnan(p):
         return "–"
     if p <= SMALLEST:
         return "< 1e-300"

@@ -22,6 +22,7 @@ from validation_core.keys import Specification
 
 Array = NDArray[np.floating]
 Float = NDArray[np.float64]
+Integers = NDArray[np.int64]
 LogDensity = Callable[[Array, Array], Array]
 """log q(theta | x) of rows theta (n, D), x (n, M): (n,)."""
 Preset = Literal["interactive", "paper"]
@@ -76,7 +77,7 @@ class ClassProbabilities:
     """
 
     p: Array
-    classes: NDArray[np.int64]
+    classes: Integers
     x: Array
 
 

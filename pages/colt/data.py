@@ -6,22 +6,15 @@ from functools import cached_property
 
 import streamlit as st
 
-from pages.ui.services import services
+from pages.ui.services import services, stored, stored_if_there
 from pages.ui.trials import trials_read
 from validation_core import PowerCell
 from validation_core.localization import GammaMapsStudy, LocalRate, Maps, MapTask
+from validation_core.localization.over_gamma import GammaMaps
 from validation_core.panels.colt import where
 from validation_core.panels.colt.power import named
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.progress import collect
-
-
-@st.cache_resource(show_spinner=False, max_entries=16)
-def maps(key: str, _task: MapTask) -> Maps:
-    """A stored map; keyed by the task's key."""
-    stored = _task.load(services().store)
-    assert stored is not None, "pages draw a map only when the store holds it"
-    return stored
 
 
 @dataclass(frozen=True)
@@ -40,19 +33,21 @@ class Located:
         return self.stored or [where.rates(each) for each in self.maps]
 
 
+def at_every_gamma(study: GammaMapsStudy) -> Located | None:
+    """The maps of all gammas; None where the store lacks them."""
+    maps = stored_if_there(study)
+    return None if maps is None else _of_all(study.key, study, maps)
+
+
 @st.cache_resource(show_spinner=False, max_entries=16)
-def at_every_gamma(key: str, _study: GammaMapsStudy) -> Located | None:
-    """The stored maps of all gammas; keyed by the study's key."""
-    stored = _study.load(services().store)
-    if stored is None:
-        return None
-    return Located(key, _study.gammas, stored.each(), stored.rates)
+def _of_all(key: str, _study: GammaMapsStudy, _maps: GammaMaps) -> Located:
+    return Located(key, _study.gammas, _maps.each(), _maps.rates)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
 def at_one_gamma(key: str, _task: MapTask, gamma: float) -> Located:
     """The stored map of one gamma; keyed by the task's key."""
-    return Located(key, (gamma,), [maps(key, _task)])
+    return Located(key, (gamma,), [stored(_task)])
 
 
 def cells(sweep: Sweep) -> list[PowerCell]:

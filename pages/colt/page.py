@@ -30,7 +30,7 @@ def _located(chosen: ColtChoice, *, each: bool) -> Located | None:
     if each or chosen.colt.preset == "paper":
         return _of_one_gamma(chosen, choose_gamma(chosen))
     study = chosen.study
-    located = at_every_gamma(study.key, study) if study.done(services().store) else None
+    located = at_every_gamma(study)
     if located is None:
         networks = _untrained(chosen, chosen.gammas)
         tasks: list[Task] = [*networks, study]

@@ -161,10 +161,9 @@ def _located(benchmarks: Sequence[Benchmark]) -> list[Located | None]:
     studies = [
         colt_paper.gamma_maps(each, CoLT(), *colt_paper.SIZES[each.name]) for each in benchmarks
     ]
-    store = services().store
-    left: list[Task] = [study for study in studies if not study.done(store)]
+    left: list[Task] = [study for study in studies if not study.done(services().store)]
     jobs.panel(jobs.only("colt", left, "Maps of the paper's figures"))
-    return [at_every_gamma(s.key, s) if s.done(store) else None for s in studies]
+    return [at_every_gamma(study) for study in studies]
 
 
 def _table(table: CountedTable) -> None:

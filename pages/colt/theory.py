@@ -30,7 +30,7 @@ def show_theory(chosen: ColtChoice) -> None:
         payload = live.once(
             ("colt theory", study.key, tuple(run.name for run in runs)),
             lambda: ball_theory.theory_payload(
-                stored(study.key, study),
+                stored(study),
                 runs,
                 chosen.benchmark.dims[0],
                 chosen.start,
@@ -45,11 +45,11 @@ def show_theory(chosen: ColtChoice) -> None:
 
 def _runs(chosen: ColtChoice) -> list[TrainingRun]:
     """Stored runs of any embedding and seed, else trained as chosen."""
-    store, found = services().store, []
+    found = []
     for embedding in EMBEDDINGS:
         for seed in _SEEDS:
             colt = replace(chosen.colt, embedding=embedding)
             study = replace(chosen, colt=colt, seed=seed).study
-            if study.done(store) and (run := at_every_gamma(study.key, study)):
+            if run := at_every_gamma(study):
                 found.append(TrainingRun.of(f"{embedding} {seed}", run.maps))
     return found

@@ -79,7 +79,7 @@ def _look(
         st.caption(
             f"Still the ranks for n = {study.n} and m = {study.m}: new ones are being computed."
         )
-    return ConformalView(study, view, chosen.alpha, over_m), stored(study.key, study)
+    return ConformalView(study, view, chosen.alpha, over_m), stored(study)
 
 
 def _below(

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.conformal.controls import ConformalChoice
 from pages.ui import jobs
-from pages.ui.services import services, stored
+from pages.ui.services import services, stored_if_there
 from validation_core import C2ST
 from validation_core.engine import JobState, Task
 from validation_core.explorers.conformal.power_study import ConformalPower
@@ -45,24 +45,26 @@ def seen(chosen: ConformalChoice) -> ConformalStudy | None:
 
 def counted(chosen: ConformalChoice, *, over_m: bool) -> MeasuredPower | None:
     """Trials to draw: all, the first ones, or until then those of an earlier setting."""
-    store, power = services().store, chosen.power(over_m=over_m)
+    whole = chosen.power(over_m=over_m)
     slot = f"conformal_counted_{over_m}"
-    for candidate in (power, power.few()):
-        if candidate.done(store):
+    for candidate in (whole, whole.few()):
+        if (power := stored_if_there(candidate)) is not None:
             st.session_state[slot] = candidate
-            return MeasuredPower(candidate, stored(candidate.key, candidate))
+            return MeasuredPower(candidate, power)
     benchmark = chosen.learned.benchmark
     usual = () if over_m else (ConformalPower(learned=Learned(benchmark=benchmark)),)
     for older in (st.session_state.get(slot), *usual):
-        if older and older.learned.benchmark == benchmark and older.done(store):
-            return MeasuredPower(older, stored(older.key, older), old=True)
+        if older is None or older.learned.benchmark != benchmark:
+            continue
+        if (power := stored_if_there(older)) is not None:
+            return MeasuredPower(older, power, old=True)
     return None
 
 
 def theory(chosen: ConformalChoice) -> ConformalTheory | None:
     """The theory's numbers, once they are computed."""
     study = chosen.theory
-    return stored(study.key, study) if study.done(services().store) else None
+    return stored_if_there(study)
 
 
 def ask(chosen: ConformalChoice, *, over_m: bool, theory: bool = False) -> JobState | None:

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.colt.data import maps
 from pages.ui import live
 from pages.ui.jobs import plain
-from pages.ui.services import services
+from pages.ui.services import services, stored
 from validation_core import Record
 from validation_core.diagnosis import Diagnosis
 from validation_core.localization import Maps, MapTask
@@ -33,7 +32,7 @@ def where(record: Record, diagnosis: Diagnosis, task: MapTask | None) -> None:
 def _picture(
     task: MapTask, names: Sequence[str], x_names: Sequence[str], worst: Sequence[int]
 ) -> None:
-    localization = maps(task.key, task)
+    localization = stored(task)
     sight = _sight(task.key, localization, names, worst or range(len(names)))
     payload = live.once(
         ("ball", task.key, tuple(names), tuple(x_names), sight),

@@ -50,7 +50,7 @@ def correct(upload: Upload, names: Sequence[str]) -> Upload:
         names=upload.names,
         x_names=upload.x_names,
         dropped={**upload.dropped, **again.dropped},
-        notes=(*upload.notes, *again.notes),
+        notes=tuple(dict.fromkeys((*upload.notes, *again.notes))),
         corrected=(*upload.corrected, *again.corrected),
         read_as=upload.read_as,
     )

@@ -41,7 +41,7 @@ def show(upload: Upload, alpha: float, maps: Sequence[MapTask] = ()) -> None:
     payload = live.once(
         ("pixels", upload.digest, theta, x, alpha, ready.key if ready else ""),
         lambda: pixel_pictures.payload(
-            pixels, theta, x, alpha, ball_centre(stored(ready.key, ready)) if ready else None
+            pixels, theta, x, alpha, ball_centre(stored(ready)) if ready else None
         ),
     )
     live.chart(payload, key=f"pixels-{len(payload.sliders)}")

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.divergence import augmented, bounds, broad, joint, learned, meaning, opened, terms
 from pages.ui import jobs
 from pages.ui.forms import choice
-from pages.ui.services import services
+from pages.ui.services import services, stored_if_there
 from validation_core import keys
 from validation_core.bayes import Hospitals
 from validation_core.bayes.algorithms import possible
@@ -50,12 +50,7 @@ def _found(run: InferenceRun, begin: bool, watched: str) -> RunResult | None:
         state = jobs.ensure([run], run.label, start=begin)
         if state is not None and state.key != watched:
             jobs.panel(state)
-    return _load(run.key, run) if run.done(services().store) else None
-
-
-@st.cache_resource(show_spinner=False, max_entries=16)
-def _load(key: str, _run: InferenceRun) -> RunResult | None:
-    return _run.load(services().store)
+    return stored_if_there(run)
 
 
 def show(plan: Plan, *, begin: bool, watched: str) -> None:

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.ui import address, jobs, live
 from pages.ui.forms import choice
-from pages.ui.services import services
+from pages.ui.services import stored_if_there
 from validation_core.engine import JobState
 from validation_core.symmetric_divergence import InferenceRun, RunResult, one_run, terms
 from validation_core.symmetric_divergence.terms import DatasetTerms, PosteriorDraws
@@ -97,9 +97,7 @@ def _posterior(run: InferenceRun, numbers: DatasetTerms) -> tuple[JobState | Non
         parts = [(task, _exact(task.key, task)) for task in wanted]
         return None, one_run.gather_draws(numbers, parts, run), "exact"
     state = jobs.ensure(wanted, f"Posterior draws of {run.model.label}", start=True)
-    store = services().store
-    there = [(task, _load(task.key, task)) for task in wanted if task.done(store)]
-    there = [(task, z) for task, z in there if z is not None]
+    there = [(task, found.z) for task in wanted if (found := stored_if_there(task)) is not None]
     return (
         state,
         one_run.gather_draws(numbers, there, run),
@@ -110,9 +108,3 @@ def _posterior(run: InferenceRun, numbers: DatasetTerms) -> tuple[JobState | Non
 @st.cache_resource(show_spinner=False, max_entries=32)
 def _exact(key: str, _task: PosteriorDraws) -> Array | None:
     return terms.exact(_task)
-
-
-@st.cache_resource(show_spinner=False, max_entries=32)
-def _load(key: str, _task: PosteriorDraws) -> Array | None:
-    sample = _task.load(services().store)
-    return None if sample is None else sample.z

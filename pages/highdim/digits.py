@@ -31,9 +31,7 @@ def show() -> None:
 def _show(study: DigitsStudy) -> None:
     if not ready(study, study.trainings):
         return
-    payload = live.once(
-        ("digits", study.key), lambda: pictures.payload(study, stored(study.key, study))
-    )
+    payload = live.once(("digits", study.key), lambda: pictures.payload(study, stored(study)))
     live.chart(payload, key="digits-live", url=_URL, save_as="Digits")
     st.caption(
         "5,000 digits of MNIST, 14 × 14; q is a diffusion trained on them with their labels. The "

@@ -69,7 +69,7 @@ def _choose(corruption: Corruption) -> tuple[ImagesStudy, bool]:
 
 
 def _pictures(study: ImagesStudy, conditional: bool) -> None:
-    scored = stored(study.key, study)
+    scored = stored(study)
     payload = live.once(
         ("images", study.key, conditional),
         lambda: pictures.payload(study, scored, conditional=conditional),

@@ -47,7 +47,7 @@ def _pictures(study: LensingStudy) -> float | None:
     """Draw images and maps; returns their gamma."""
     if not ready(study, study.trainings):
         return None
-    payload = live.once(("lensing", study.key), lambda: pictures.payload(stored(study.key, study)))
+    payload = live.once(("lensing", study.key), lambda: pictures.payload(stored(study)))
     gamma, _ = live.chart(payload, key="lensing", url=("gamma", "galaxy"), save_as="Lensing")
     st.caption(
         "A network reconstructs a galaxy behind a gravitational lens: 256 pixels of source from "

@@ -35,7 +35,7 @@ def _show(study: SphereStudy) -> None:
     others = collect(sweep, services().store, trials_read()).cells if theirs else ()
     payload = live.once(
         ("sphere flow", study.key, *((c.label, c.gamma, c.trials, c.rejections) for c in others)),
-        lambda: pictures.payload(study, stored(study.key, study), others),
+        lambda: pictures.payload(study, stored(study), others),
     )
     live.chart(payload, key="sphere-live", url=_URL, save_as="Sphere flow")
     st.caption(

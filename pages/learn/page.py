@@ -46,7 +46,7 @@ def _show(study: LessonStudy[Any]) -> None:
 
 @st.cache_resource(show_spinner=False, max_entries=16)
 def _lesson(key: str, _study: LessonStudy[Any]) -> Lesson:
-    return lecture.with_notes(_study.lesson(stored(key, _study)), services().store)
+    return lecture.with_notes(_study.lesson(stored(_study)), services().store)
 
 
 def _slot(name: str) -> str:

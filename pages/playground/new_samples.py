@@ -71,4 +71,4 @@ def _ranks(study: PlaygroundStudy, seen: Playground, number: int) -> Ranks:
     if number < SAMPLES:
         return seen.ranks.last()
     more = PlaygroundSampleStudy(of=study, sample=number)
-    return stored(more.key, more)
+    return stored(more)

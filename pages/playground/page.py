@@ -20,7 +20,7 @@ VIEWS = {"pictures": "Pictures", "trials": "p-values over trials"}
 
 @address.fragment
 def _pictures(name: str, study: PlaygroundStudy, view: str) -> None:
-    results = stored(study.key, study)
+    results = stored(study)
     if view == "trials":
         gamma, beta = bricks.bricks(name, study, results)
         _onwards(study.benchmark, gamma, beta)

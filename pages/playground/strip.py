@@ -58,7 +58,7 @@ def _known(benchmark: Benchmark) -> Where | None:
     if not isinstance(benchmark, Trained):
         return None
     study = PlaygroundStudy(benchmark=benchmark)
-    return stored(study.key, study).where
+    return stored(study).where
 
 
 def _changed() -> None:

@@ -25,7 +25,7 @@ _READ = (
 @address.fragment
 def _film(study: FilmStudy) -> None:
     """The pictures under the slider over epochs."""
-    film = stored(study.key, study)
+    film = stored(study)
     payload = live.once(
         ("training film", study.key), lambda: pictures.payload(film, study.simulator, sweep=True)
     )

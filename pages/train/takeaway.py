@@ -26,7 +26,7 @@ def show(study: FilmStudy) -> None:
         if drawn:
             st.download_button(
                 "Table (.npz)",
-                undisturbed(lambda: stored(table.key, table).as_npz()),
+                undisturbed(lambda: stored(table).as_npz()),
                 f"{study.recipe.name}-{study.simulator.name}.npz",
                 "application/octet-stream",
                 key="take-trained-table",

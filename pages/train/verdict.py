@@ -43,7 +43,7 @@ def show(study: FilmStudy, *, begin: bool) -> None:
 
 def _verdict(study: FilmStudy, table: FreshTableStudy) -> None:
     """The card as on My posterior, and the truth beside it."""
-    drawn, upload = stored(table.key, table), _upload(table.key, table, study)
+    drawn, upload = stored(table), _upload(table.key, table, study)
     methods = diagnosis.default_methods()
     tasks.register_upload(upload)
     tasks.save_upload(services().store, upload)
@@ -76,6 +76,6 @@ def _truth(nats: Nats) -> None:
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _upload(key: str, _table: FreshTableStudy, _study: FilmStudy) -> Upload:
-    drawn = stored(key, _table)
+    drawn = stored(_table)
     arrays = {"theta": drawn.theta, "x": drawn.x, "theta_q": drawn.q}
     return replace(Upload.of(arrays, order="NKD"), names=_study.simulator.names)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 _FREE = 3  # wrong tries without a wait
 _LONGEST = 900.0  # seconds
+_MOST_DOUBLINGS = 10  # of a wait of one second: more than the longest
 _KNOWN = 10_000  # addresses
 
 
@@ -43,7 +44,8 @@ class Guesses:
                 return f"Too many wrong tries: wait {math.ceil(wait)} s, then enter it again."
             if secret and hmac.compare_digest(token.encode(), secret.encode()):
                 return ""
-            pause = min(_LONGEST, 2.0 ** (tries + 1 - _FREE)) if tries >= _FREE else 0.0
+            doublings = min(tries + 1 - _FREE, _MOST_DOUBLINGS)  # a greater power overflows
+            pause = min(_LONGEST, 2.0**doublings) if tries >= _FREE else 0.0
             self._wrong[address] = tries + 1, self._clock() + pause
             if len(self._wrong) > _KNOWN:
                 del self._wrong[next(iter(self._wrong))]

@@ -148,7 +148,7 @@ def _other(names: Sequence[str], linked: Sequence[float], shown: Sequence[float]
 
 
 def _asked(names: Sequence[str], default: Sequence[float]) -> list[float]:
-    """The value of each slider in the address; None without a number."""
+    """The value of each slider in the address; its default where that has no number."""
     values = list(default)
     for i, name in enumerate(names):
         linked = address.number("".join(address.asked(name)[-1:]))

@@ -82,15 +82,13 @@ def asked() -> str:
 
 def again(entry: RecentTable) -> tuple[str, Upload] | None:
     """A listed table, or None when the store no longer has it."""
-    known: dict[str, Upload] = st.session_state.setdefault("recent", {})
-    digest = entry["digest"]
-    if digest not in known:
-        known.clear()  # one at a time: they are large
+    last: tuple[RecentTable, Upload] | None = st.session_state.get("recent")
+    if last is None or last[0] != entry:  # entries of one digest may differ in their names
         try:
-            upload = tasks.load_upload(services().store, digest)
+            upload = tasks.load_upload(services().store, entry["digest"])
         except ValueError:
             return None
-        known[digest] = replace(
+        upload = replace(
             upload,
             names=tuple(entry["names"]),
             x_names=tuple(entry["x_names"]),
@@ -99,7 +97,8 @@ def again(entry: RecentTable) -> tuple[str, Upload] | None:
             read_as=tuple(entry["read_as"]),
             corrected=tuple(Correction(**one) for one in entry["corrected"]),
         )
-    return entry["label"], known[digest]
+        last = st.session_state["recent"] = entry, upload  # one at a time: they are large
+    return entry["label"], last[1]
 
 
 def delete(digest: str) -> None:

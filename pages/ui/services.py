@@ -21,9 +21,30 @@ def services() -> Services:
     return started
 
 
-@st.cache_resource(show_spinner=False, max_entries=64)
-def stored(key: str, _study: Study[_Result]) -> _Result:
-    """A stored result, read once for all sessions and cached by the study's key."""
-    result = _study.load(services().store)
+class _NotStored(Exception):
+    """The store has no sound file of a result; an exception, unlike None, is not cached."""
+
+
+def stored(study: Study[_Result]) -> _Result:
+    """A result that the store holds, read once for all sessions."""
+    result = stored_if_there(study)
     assert result is not None, "pages draw what the store holds"
+    return result
+
+
+def stored_if_there(study: Study[_Result]) -> _Result | None:
+    """A result, read once for all sessions; None where the store lacks it or it is damaged."""
+    if not study.done(services().store):
+        return None
+    try:
+        return _read(study.key, study)
+    except _NotStored:
+        return None
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _read(key: str, _study: Study[_Result]) -> _Result:
+    result = _study.load(services().store)
+    if result is None:
+        raise _NotStored(key)
     return result

@@ -33,7 +33,7 @@ READING = (
 @address.fragment
 def _show(study: BoundaryPowerStudy, m: int, sample: int) -> None:
     """The chart, how to read it, and its numbers where the sliders were left."""
-    power = stored(study.key, study)
+    power = stored(study)
     payload = live.once(("weak", study.key, m, sample), lambda: _chart(power, study.n, m, sample))
     c, degrees = live.chart(
         payload, key="weak", default=(1.0, 0.0), url=("c", "angle"), save_as="Weak classifiers"

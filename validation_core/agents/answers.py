@@ -34,7 +34,8 @@ class Verdict:
     verdict: str
     """problem found, no problem found, or not enough data; never that q is right."""
     outcome: str
-    """passed, problem, or too little power: as a gate in continuous integration."""
+    """passed, problem, too little power, or mistake for a file to correct first: as a gate in
+    continuous integration."""
     pvalue: float | None
     sentence: str
     facts: dict[str, str]

@@ -255,7 +255,10 @@ class Table:
         return self.upload.mistakes
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """Return its arrays by public name: theta (N, D), x (N, M), theta_q (N, K, D), ..."""
+        """Return its arrays by public name: theta (N, D), x (N, M), theta_q (N, K, D), ...
+
+        Where theta is an image, it has the image's axes instead of D.
+        """
         return dict(self.upload.arrays())
 
     def save(self, path: Path | str) -> Path:

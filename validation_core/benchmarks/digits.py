@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.estimators.diffusion import STEPS, Diffusion
+from validation_core.estimators.diffusion import LEFT_OUT, STEPS, Diffusion, steps_left_out
 from validation_core.scores.feature_classifier import FeatureClassifier
 from validation_core.types import Array, Benchmark, Paper
 
@@ -130,11 +130,11 @@ class Digits(Benchmark):
 
     @property
     def gammas(self) -> tuple[float, ...]:
-        return 0, 1, 2, 3, 4, 5
+        return LEFT_OUT
 
     def check_gamma(self, gamma: float) -> None:
         """Refuse what is no number of steps to leave out."""
-        self._left_out(gamma)
+        steps_left_out(gamma)
 
     def is_exact(self, gamma: float) -> bool:
         """Whether q is p: never beside handwritten digits, which the generator only imitates."""
@@ -170,7 +170,7 @@ class Digits(Benchmark):
         Raises:
             ValueError: unless gamma is an integer from 0 to 5.
         """
-        return self._generated(x, STEPS - self._left_out(gamma), rng)
+        return self._generated(x, STEPS - steps_left_out(gamma), rng)
 
     def states(self, x: Array, rng: np.random.Generator) -> list[Array]:
         """Draws of q at every gamma, from the same latents: (n, 196) each."""
@@ -191,14 +191,6 @@ class Digits(Benchmark):
                 "trained_scores.ready fetch or train it."
             )
         return generator
-
-    def _left_out(self, gamma: float) -> int:
-        if gamma not in self.gammas:
-            raise ValueError(
-                f"gamma counts the steps left out, an integer from 0 to {self.gammas[-1]:g}; got "
-                f"{gamma:g}. Choose one of those."
-            )
-        return int(gamma)
 
 
 @cache

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.settings import CIFAR10
+from validation_core.types import Integers
 
 Source = Literal["photographs", "cifar10"]
 SIDE = 32
@@ -85,10 +86,10 @@ class _Pixels(NamedTuple):
 
     windows: NDArray[np.uint8]
     """The 96 bytes from every byte on: a row of a crop that begins there."""
-    first: NDArray[np.int64]
+    first: Integers
     """First byte of each photograph, (10,)."""
-    widths: NDArray[np.int64]
-    places: NDArray[np.int64]
+    widths: Integers
+    places: Integers
     """Down and across, at which a crop fits: (10, 2)."""
 
 
@@ -116,7 +117,7 @@ def _pixels() -> _Pixels:
     )
 
 
-def crop_photographs(labels: NDArray[np.int64], u: NDArray[np.floating]) -> NDArray[np.uint8]:
+def crop_photographs(labels: Integers, u: NDArray[np.floating]) -> NDArray[np.uint8]:
     """Crop 32 x 32 pixels from the photograph of each label: (n, 32, 32, 3).
 
     Args:
@@ -132,7 +133,7 @@ def crop_photographs(labels: NDArray[np.int64], u: NDArray[np.floating]) -> NDAr
     return np.asarray(pixels.windows[rows].reshape(-1, SIDE, SIDE, 3))
 
 
-def source_images(labels: NDArray[np.int64], u: NDArray[np.floating]) -> NDArray[np.uint8]:
+def source_images(labels: Integers, u: NDArray[np.floating]) -> NDArray[np.uint8]:
     """Draw a CIFAR-10 image of each label, with replacement: (n, 32, 32, 3).
 
     Args:
@@ -163,7 +164,7 @@ def _cifar10_folder() -> Path:
 
 
 @cache
-def load_cifar10(folder: Path) -> tuple[NDArray[np.uint8], tuple[NDArray[np.int64], ...]]:
+def load_cifar10(folder: Path) -> tuple[NDArray[np.uint8], tuple[Integers, ...]]:
     """Load CIFAR-10 from a folder: images (n, 32, 32, 3), and the indices of each label's."""
     images, labels = zip(
         *(read_cifar10_file(folder / name) for name in CIFAR10_FILES), strict=True
@@ -178,9 +179,7 @@ def load_cifar10(folder: Path) -> tuple[NDArray[np.uint8], tuple[NDArray[np.int6
     return np.concatenate(images), members
 
 
-def read_cifar10_file(
-    path: Path, size: int = _BYTES
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def read_cifar10_file(path: Path, size: int = _BYTES) -> tuple[NDArray[np.uint8], Integers]:
     """Read one file of CIFAR-10's binary version: images (n, 32, 32, 3) and labels (n,).
 
     Args:

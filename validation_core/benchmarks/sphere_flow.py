@@ -28,7 +28,7 @@ from validation_core.learn.stored_network import StoredNetwork
 from validation_core.pieces import slices
 from validation_core.rng import stream
 from validation_core.scores import Recipe
-from validation_core.types import Array, Benchmark, Joint, Paper
+from validation_core.types import Array, Benchmark, Integers, Joint, Paper
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -290,11 +290,11 @@ def _learn(
     rng = stream(seed, "order")
     parts = training.equal_slices(len(x), max(1, round(len(x) / recipe.batch)))
 
-    def batches() -> list[NDArray[np.int64]]:
+    def batches() -> list[Integers]:
         order = rng.permutation(len(x))
         return [order[part] for part in parts]
 
-    def loss(rows: NDArray[np.int64]) -> Tensor:
+    def loss(rows: Integers) -> Tensor:
         nats: Tensor = -flow(x[rows]).log_prob(theta[rows]).mean()
         return nats
 

@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from validation_core.estimators.diffusion import STEPS, Diffusion, noise_levels
+from validation_core.estimators.diffusion import (
+    LEFT_OUT,
+    STEPS,
+    Diffusion,
+    noise_levels,
+    steps_left_out,
+)
 from validation_core.types import Array, Benchmark, Paper
 
 if TYPE_CHECKING:
@@ -109,11 +115,11 @@ class Spiral(Benchmark):
     @property
     def gammas(self) -> tuple[float, ...]:
         """Numbers of steps left out. At 0 p and q are one point: all draws tie with the truth."""
-        return 0, 1, 2, 3, 4, 5
+        return LEFT_OUT
 
     def check_gamma(self, gamma: float) -> None:
         """Refuse what is no number of steps to leave out."""
-        self.left_out(gamma)
+        steps_left_out(gamma)
 
     @property
     def dims(self) -> tuple[int, int]:
@@ -135,7 +141,7 @@ class Spiral(Benchmark):
         Raises:
             ValueError: unless gamma is an integer from 0 to 5.
         """
-        return self._state(x, STEPS - self.left_out(gamma), rng)
+        return self._state(x, STEPS - steps_left_out(gamma), rng)
 
     def _state(self, x: Array, step: int, rng: np.random.Generator) -> Array:
         if self.model == "ideal":
@@ -154,16 +160,3 @@ class Spiral(Benchmark):
 
     def log_p(self, theta: Array, x: Array, gamma: float) -> None:
         """None: p is a point and has no density."""
-
-    def left_out(self, gamma: float) -> int:
-        """Gamma as a number of steps.
-
-        Raises:
-            ValueError: unless gamma is an integer from 0 to 5.
-        """
-        if gamma not in self.gammas:
-            raise ValueError(
-                f"gamma counts the steps left out, an integer from 0 to {self.gammas[-1]:g}; got "
-                f"{gamma:g}. Choose one of those."
-            )
-        return int(gamma)

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from validation_core.rng import stream
 from validation_core.simulators.epidemic_curve import DAYS
 from validation_core.simulators.sir import SIR, count_infected
 from validation_core.study import Report, Study
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -125,12 +124,12 @@ def _trained(theta: Tensor, x: Tensor, seed: int, report: Report) -> tuple[NSF, 
     held, learnt = order[:tenth], order[tenth:]
     parts = training.equal_slices(len(learnt), max(1, len(learnt) // _BATCH))
 
-    def epochs() -> Iterator[list[NDArray[np.int64]]]:
+    def epochs() -> Iterator[list[Integers]]:
         for _ in range(_MOST):
             shuffled = rng.permutation(learnt)
             yield [shuffled[part] for part in parts]
 
-    def loss(rows: NDArray[np.int64]) -> Tensor:
+    def loss(rows: Integers) -> Tensor:
         nats: Tensor = -flow(x[rows]).log_prob(theta[rows]).mean()
         return nats
 

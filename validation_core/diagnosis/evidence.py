@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from validation_core.relabelling.normal_scores import MOST
 from validation_core.statistics.betting import anytime_pvalue
 from validation_core.statistics.ranks import conformal_ranks
-from validation_core.types import Array, Float, PosteriorTable
+from validation_core.types import Array, Float, Integers, PosteriorTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +21,7 @@ class RankEvidence:
     """Log evidence (n,) after each row, averaged over all scores."""
     each: Float
     """Log evidence (S, n) of each score by itself: parameters, then others."""
-    parameters: NDArray[np.int64]
+    parameters: Integers
     """Those of the first scores."""
 
     @property
@@ -56,13 +55,13 @@ class RankEvidence:
         return tuple(int(self.parameters[i]) for i in clear if i < len(self.parameters))
 
 
-def ranked_parameters(d: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def ranked_parameters(d: int, rng: np.random.Generator) -> Integers:
     """Those of d parameters whose ranks are bet on: all of them, or some at random."""
     return np.arange(d) if d <= MOST else np.sort(rng.permutation(d)[:MOST])
 
 
 def ranks_in_rows(
-    table: PosteriorTable, which: NDArray[np.int64], ties: Iterable[np.random.Generator]
+    table: PosteriorTable, which: Integers, ties: Iterable[np.random.Generator]
 ) -> Array:
     """Ranks (S, n) in (0, 1) of true values among q's draws, in parameters and in distance.
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from validation_core import sampling
 from validation_core.methods.base import Method
@@ -24,7 +23,7 @@ from validation_core.scores.localizer import Anchors, Localizer
 from validation_core.scores.slots import Slots
 from validation_core.scores.upload_training import upload_training
 from validation_core.tables import TableUpload, Upload
-from validation_core.types import Joint, PosteriorTable, TwoSamples
+from validation_core.types import Integers, Joint, PosteriorTable, TwoSamples
 
 _RECIPE_ROWS = 1000  # rows of a table at which the usual training was chosen
 _FEWEST_EPOCHS = 20
@@ -98,7 +97,7 @@ def slot_recipe(upload: Upload) -> Slots:
     )
 
 
-def validation_rows(upload: Upload, seed: int) -> NDArray[np.int64]:
+def validation_rows(upload: Upload, seed: int) -> Integers:
     """Rows that the classifier of a table is watched on: places in the learning half's order."""
     rows, _ = training_and_held_out_rows(upload, seed)
     return sampling.split(len(rows), stream(seed, "diagnose", "training rows"), 0.8)[1]
@@ -171,14 +170,12 @@ def split_upload(
     return sampling.take(_table(upload), train), sampling.take(_table(upload), test)
 
 
-def training_and_held_out_rows(
-    upload: Upload, seed: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def training_and_held_out_rows(upload: Upload, seed: int) -> tuple[Integers, Integers]:
     """Places of a table's training rows and of its test rows, in the order of `split_upload`."""
     return sampling.split(upload.n, stream(seed, "diagnose", "rows"))
 
 
-def held_out_rows(upload: Upload, seed: int) -> NDArray[np.int64]:
+def held_out_rows(upload: Upload, seed: int) -> Integers:
     """Places of a table's test rows, in the order of `split_upload`."""
     return training_and_held_out_rows(upload, seed)[1]
 

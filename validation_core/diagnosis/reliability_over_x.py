@@ -14,7 +14,7 @@ from validation_core.diagnosis.questions.over_x.windows import ScanWindows, buil
 from validation_core.relabelling.places import COLUMNS, coordinates
 from validation_core.statistics.reliability import RegionContrasts
 from validation_core.tables.class_probabilities import can_be_looked_over
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 _ROWS = 20_000  # that are looked at, at most
 _ROWS_OF_WIDE = 2_000  # where x has principal components
@@ -49,7 +49,7 @@ class XRegions(NamedTuple):
     """(C,) of coordinates: x, component."""
     which: tuple[int, ...]
     """(C,) column or component."""
-    rows: NDArray[np.int64]
+    rows: Integers
     """(n,) places of the rows among all N."""
 
     def sums(self, values: Array) -> Array:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from validation_core.drawing.alt import describe_picture, plain_words
 from validation_core.drawing.drawn import FIGURE_ENDINGS, Drawn
-from validation_core.drawing.letters import FAMILY, INK, PAPER, font_files, svg_words, wrap_text
+from validation_core.drawing.letters import FAMILY, INK, PAPER, font_files, svg_line, wrap_text
 from validation_core.drawing.marks import Grid, Panel
 from validation_core.drawing.series import picture_rows
 from validation_core.drawing.svg import LETTERS, panel_height, svg
@@ -172,7 +172,10 @@ def _sheet(drawn: Drawn, look: FigureLook, unit: tuple[float, str]) -> str:
     parts, top = [], float(edge)
     if look.style == "screen":
         lines = wrap_text(plain_words(drawn.title), width - 2 * edge, _TITLE, bold=True)
-        parts += [_words(line, edge, top + 14 + 20 * i, _TITLE) for i, line in enumerate(lines)]
+        parts += [
+            svg_line(edge, top + 14 + 20 * i, line, _TITLE, bold=True)
+            for i, line in enumerate(lines)
+        ]
         top += 20 * len(lines) + 4
     for i in range(0, len(panels), columns):
         row = panels[i : i + columns]
@@ -204,17 +207,14 @@ def _row(
     own = None if look.height is None else round(look.height / look.pixel)
     tall = max(panel_height(panel, wide) if own is None else own for panel in panels)
     drawings = [
-        "".join(_words(line, 0, 12 + 18 * i, _NAME) for i, line in enumerate(lines) if line)
+        "".join(
+            svg_line(0, 12 + 18 * i, line, _NAME, bold=True)
+            for i, line in enumerate(lines)
+            if line
+        )
         + f'<g transform="translate(0 {above})">'
         + svg(panel, wide, height=own, ink=INK, paper=PAPER)
         + "</g>"
         for panel, lines in zip(panels, names, strict=True)
     ]
     return drawings, above + tall
-
-
-def _words(words: str, x: float, y: float, size: int) -> str:
-    return (
-        f'<text x="{x:g}" y="{y:g}" font-size="{size}" font-weight="600" fill="{INK}">'
-        f"{svg_words(utf8_text(words), size)}</text>"
-    )

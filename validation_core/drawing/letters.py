@@ -46,6 +46,17 @@ def svg_words(words: str, size: float) -> str:
     return "".join(parts)
 
 
+def svg_line(
+    x: float, y: float, words: str, size: int, color: str = INK, *, bold: bool = False
+) -> str:
+    """A line of words as an SVG element that begins at (x, y), in pixels."""
+    weight = ' font-weight="600"' if bold else ""
+    return (
+        f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{color}"{weight}>'
+        f"{svg_words(utf8_text(words), size)}</text>"
+    )
+
+
 @contextmanager
 def font_files() -> Iterator[list[str]]:
     """Paths of the font, regular and semibold, while they are needed."""

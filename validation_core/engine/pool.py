@@ -124,6 +124,7 @@ class WorkerPool(Executor):
         self._queue: deque[_Pending] = deque()
         self._workers: list[_Worker] = []
         self._failures = 0
+        self._unstarted = ""  # why the last worker could not be started
         self._closed = False
         self._replace()
 
@@ -143,6 +144,7 @@ class WorkerPool(Executor):
             if not self._workers:  # no worker could be started before: retry
                 self._failures = 0
                 self._replace()
+        self._fail_without_workers()
         self._assign()
         return cast("Future[T]", pending)
 
@@ -212,20 +214,13 @@ class WorkerPool(Executor):
                 self._queue.appendleft(pending)
                 pending = None
             self._failures = 0 if worker.ready else self._failures + 1
+            self._unstarted = f"exit code {worker.process.returncode}"
             self._replace()
-            waiting = [] if self._workers or self._closed else list(self._queue)
-            for orphan in waiting:
-                self._queue.remove(orphan)
-        code = worker.process.returncode
         if pending and pending.stopped:
             pending.set_exception(CancelledError())
         elif pending:
-            pending.set_exception(TaskError(_why(code)))
-        for orphan in waiting:
-            if orphan.running() or orphan.set_running_or_notify_cancel():
-                orphan.set_exception(
-                    TaskError(f"No worker process could be started (exit code {code}).")
-                )
+            pending.set_exception(TaskError(_why(worker.process.returncode)))
+        self._fail_without_workers()
         self._assign()
 
     def _welcome(self, worker: _Worker, device: str) -> None:
@@ -254,8 +249,19 @@ class WorkerPool(Executor):
             if len(self._workers) < self.slots and self._failures < _TRIES:
                 try:
                     self._workers.append(_Worker(self))
-                except OSError:  # no process can be started: fail the tasks that wait for one
-                    self._failures = _TRIES
+                except OSError as error:
+                    self._failures, self._unstarted = _TRIES, str(error)
+
+    def _fail_without_workers(self) -> None:
+        """Fail the tasks that wait, where no worker process can be started."""
+        with self._lock:
+            waiting = [] if self._workers or self._closed else list(self._queue)
+            for orphan in waiting:
+                self._queue.remove(orphan)
+        for orphan in waiting:
+            if orphan.running() or orphan.set_running_or_notify_cancel():
+                reason = f"No worker process could be started ({self._unstarted})."
+                orphan.set_exception(TaskError(reason))
 
     def _assign(self) -> None:
         """Give waiting tasks to idle workers."""

@@ -16,7 +16,7 @@ from validation_core.learn.adam import Adam
 from validation_core.learn.perceptron import Parameters
 from validation_core.learn.training import Report
 from validation_core.rng import stream
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 CLIP = 5.0
 """Norm to which a step's gradient is shortened."""
@@ -35,7 +35,7 @@ class Course(NamedTuple):
     """
 
     parameters: Mapping[str, Tensor]
-    examples: Callable[[int, NDArray[np.int64], np.random.Generator], Examples]
+    examples: Callable[[int, Integers, np.random.Generator], Examples]
     """Of these pairs of the s-th network."""
     loss: Callable[..., Tensor]
     """Mean loss of examples, in standardised units; its arguments are theirs."""
@@ -56,7 +56,7 @@ class Fit(NamedTuple):
     """`epoch`, `loss`, `held_out`: (epochs,), nats a pair in theta's own units."""
 
 
-def split(pairs: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def split(pairs: int, rng: np.random.Generator) -> tuple[Integers, Integers]:
     """Rows that are held out, a tenth of the pairs but at least two, and rows that are learnt."""
     order, tenth = rng.permutation(pairs), max(2, pairs // 10)
     return order[:tenth], order[tenth:]
@@ -149,7 +149,7 @@ def learn(
 
 
 def _examples(
-    course: Course, rows: Sequence[NDArray[np.int64]], rngs: Sequence[np.random.Generator]
+    course: Course, rows: Sequence[Integers], rngs: Sequence[np.random.Generator]
 ) -> list[Tensor]:
     """Examples of some pairs of every network."""
     every = [course.examples(s, *each) for s, each in enumerate(zip(rows, rngs, strict=True))]

@@ -22,7 +22,7 @@ from validation_core.learn.perceptron import Parameters
 from validation_core.learn.training import Report
 from validation_core.pieces import slices
 from validation_core.rng import stream
-from validation_core.types import Array, Joint
+from validation_core.types import Array, Integers, Joint
 
 if TYPE_CHECKING:
     from zuko.flows import Flow
@@ -93,7 +93,7 @@ def _course(
             return initial(seed)
         return perceptron.stack([initial(seed, i) for i in range(len(columns))])
 
-    def examples(s: int, rows: NDArray[np.int64], _: np.random.Generator) -> Examples:
+    def examples(s: int, rows: Integers, _: np.random.Generator) -> Examples:
         theta, x = pairs[s]
         return theta[rows], x[rows]
 

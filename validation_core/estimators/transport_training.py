@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.func import vmap
 
@@ -26,7 +25,7 @@ from validation_core.learn.perceptron import Parameters, Tensors
 from validation_core.learn.training import Report
 from validation_core.pieces import slices
 from validation_core.rng import stream
-from validation_core.types import Array, Joint
+from validation_core.types import Array, Integers, Joint
 
 _LOOKS = 8  # noises at which each held-out pair is looked at
 _CPU_ROWS, _GPU_ROWS = 2048, 1 << 16  # of a pass along the ODE
@@ -58,7 +57,7 @@ def learn_transports(
     parameters = perceptron.learnable(perceptron.stack(start) if together else start[0], device)
     loss = vmap(_error) if together else _error
 
-    def examples(s: int, rows: NDArray[np.int64], rng: np.random.Generator) -> Examples:
+    def examples(s: int, rows: Integers, rng: np.random.Generator) -> Examples:
         theta, x = pairs[s]
         return *recipe.examples(theta[rows], rng), x[rows].astype(np.float32)
 

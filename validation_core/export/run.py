@@ -100,7 +100,7 @@ class ExportRun:
         except KeyboardInterrupt:
             if not done:
                 raise
-            self.lost["interrupted"] = n - start
+            self.lost["interrupted"] = n - done - sum(self.lost.values())
             self.say(f"Interrupted: the {done:,} rows that are done are kept.")
         self._report_losses(done)
         return Table(

@@ -92,7 +92,7 @@ def table_bytes(n: int, k: int, d: int, width: int, densities: bool) -> int:
 def size_text(count: float) -> str:
     """A number of bytes: `5 MB`."""
     for unit in ("bytes", "kB", "MB"):
-        if count < 1000:
+        if count < 999.5:  # as it is rounded
             return f"{count:.3g} {unit}"
         count /= 1000
     return f"{count:.3g} GB"

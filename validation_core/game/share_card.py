@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from markupsafe import escape
-
 from validation_core.drawing.image import png_of
-from validation_core.drawing.letters import INK, PAPER
+from validation_core.drawing.letters import PAPER, svg_line
 from validation_core.game.points import BEST, LIVES, Score
 from validation_core.game.rounds import ROUNDS, Level
 
 WORDS: dict[Level, str] = {"easy": "Easy", "middle": "Medium", "hard": "Hard"}
 _WIDTH, _HEIGHT, _STEP = 600, 315, 52
+_LEFT = 40
 _SOFT, _RIGHT, _WRONG, _OPEN = "#57606A", "#1F9D63", "#C8402F", "#D5D9DE"
 
 
@@ -34,7 +33,7 @@ def png(score: Score, seed: int, level: Level, link: str = "") -> bytes:
     """
     dots = []
     for i in range(ROUNDS):
-        x, color = 40 + 12 + i * _STEP, _OPEN
+        x, color = _LEFT + 12 + i * _STEP, _OPEN
         if i < len(score.right):
             color = _RIGHT if score.right[i] else _WRONG
         sign = ""
@@ -52,17 +51,12 @@ def png(score: Score, seed: int, level: Level, link: str = "") -> bytes:
         f'viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="NPT Card">'
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="{PAPER}"/>'
         f'<rect width="8" height="{_HEIGHT}" fill="{_RIGHT}"/>'
-        + _words(50, "Name that defect", 22, INK, bold=True)
-        + _words(80, f"{WORDS[level]} · game {seed}", 16, _SOFT)
-        + _words(136, f"{score.points} of {BEST} points", 34, INK, bold=True)
+        + svg_line(_LEFT, 50, "Name that defect", 22, bold=True)
+        + svg_line(_LEFT, 80, f"{WORDS[level]} · game {seed}", 16, _SOFT)
+        + svg_line(_LEFT, 136, f"{score.points} of {BEST} points", 34, bold=True)
         + "".join(dots)
-        + _words(232, facts, 17, INK)
-        + _words(262, "Same ten rounds for everybody: can you beat it?", 16, _SOFT)
-        + _words(290, foot, 14, _SOFT)
+        + svg_line(_LEFT, 232, facts, 17)
+        + svg_line(_LEFT, 262, "Same ten rounds for everybody: can you beat it?", 16, _SOFT)
+        + svg_line(_LEFT, 290, foot, 14, _SOFT)
         + "</svg>"
     )
-
-
-def _words(y: int, words: str, size: int, color: str, *, bold: bool = False) -> str:
-    weight = ' font-weight="600"' if bold else ""
-    return f'<text x="40" y="{y}" font-size="{size}" fill="{color}"{weight}>{escape(words)}</text>'

@@ -35,7 +35,7 @@ from validation_core.rng import stream
 from validation_core.store import Store
 from validation_core.study import Report
 from validation_core.text import said_equals
-from validation_core.types import Array, Benchmark
+from validation_core.types import Array, Benchmark, Integers
 
 PRESETS = ("additional mode", "tree", "nothing wrong")
 NOTHING = PRESETS.index("nothing wrong")
@@ -64,21 +64,21 @@ class _HuntResult(NamedTuple):
     """(P, FRESH, N, 2) true values not used by the search."""
     radius: Array
     """(P, V)."""
-    inside: NDArray[np.int64]
+    inside: Integers
     """(P, V) true values in the ball."""
-    fresh_inside: NDArray[np.int64]
+    fresh_inside: Integers
     """(P, FRESH, V)."""
     path: Array
     """(P, S, 2) centre of the ball that climbs."""
     path_radius: Array
     """(P, S)."""
-    path_inside: NDArray[np.int64]
+    path_inside: Integers
     """(P, S)."""
-    path_fresh: NDArray[np.int64]
+    path_fresh: Integers
     """(P, FRESH, S)."""
     distance: Array
     """(P, S) the objective: W2 squared of ranks from uniform."""
-    rejected: NDArray[np.int64]
+    rejected: Integers
     """(P, 2) of TRIALS, by the best ball on the data that chose it, and on fresh data."""
 
 
@@ -171,7 +171,7 @@ class Hunt(LessonStudy[_HuntResult], spec="lesson_hunt"):
             self._rejected(place, preset),
         )
 
-    def _rejected(self, place: BenchmarkAtX, preset: str) -> NDArray[np.int64]:
+    def _rejected(self, place: BenchmarkAtX, preset: str) -> Integers:
         rejected = np.zeros(2, int)
         law = pvalues_by_count()
         for trial in range(TRIALS):
@@ -325,7 +325,7 @@ def ball_radii(centres: Array, draws: Array) -> Array:
     return np.asarray(np.partition(_distances(centres, draws), INSIDE - 1)[:, INSIDE - 1])
 
 
-def count_inside(centres: Array, radius: Array, points: Array) -> NDArray[np.int64]:
+def count_inside(centres: Array, radius: Array, points: Array) -> Integers:
     """Number of points (n, 2) in each ball: (V,)."""
     return np.count_nonzero(_distances(centres, points) < radius[:, None], axis=1)
 
@@ -370,7 +370,7 @@ def _heights(centres: Array, truth: Array, draws: Array) -> Array:
     return np.asarray(((np.array(ranks) - even) ** 2).mean(-1))
 
 
-def best_balls(result: _HuntResult) -> NDArray[np.int64]:
+def best_balls(result: _HuntResult) -> Integers:
     """Index of the ball with the smallest p-value, for each preset: (P,)."""
     return np.asarray(pvalues_by_count()[result.inside].argmin(-1))
 
@@ -383,7 +383,7 @@ def _luck(pvalues: Array) -> list[list[str]]:
     ]
 
 
-def _pooled(counts: NDArray[np.int64]) -> NDArray[np.str_]:
+def _pooled(counts: Integers) -> NDArray[np.str_]:
     """Text after 0, ..., FRESH batches of counts (P, FRESH, V): (P, FRESH + 1, V)."""
     total = np.cumsum(counts, axis=1)
     words = np.full((len(counts), FRESH + 1, counts.shape[-1]), "none drawn yet", dtype="<U40")

@@ -34,7 +34,7 @@ from validation_core.scores import LinearBoundary
 from validation_core.store import Store
 from validation_core.study import Report
 from validation_core.text import said_equals
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 GAMMAS = tuple(round(0.05 * step, 2) for step in range(13))
 """Bias of q, in standard deviations."""
@@ -56,7 +56,7 @@ class _RainResult(NamedTuple):
     """(G, T, 10) counts of the ranks behind each p-value."""
     suspects: Array
     """(LINEUPS, SUSPECTS, RAINED) p-values; all at gamma 0 but for one rain."""
-    guilty: NDArray[np.int64]
+    guilty: Integers
     """(LINEUPS,) number of that rain, from 1."""
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import pairwise, repeat
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -44,6 +45,9 @@ from validation_core.store import Store
 from validation_core.study import Report
 from validation_core.text import said_pvalue
 from validation_core.types import Array, Joint
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 STEPS = tuple(range(0, 301, 10))
 """Steps of training after which the network is evaluated."""
@@ -371,20 +375,21 @@ def training_snapshots(seed: int) -> Iterator[Mapping[str, Array]]:
     """Parameters of the network before its first step and after every ten."""
     from torch.nn.functional import softplus
 
-    from validation_core.learn import adam, perceptron
+    from validation_core.learn import adam, perceptron, training
 
     learn = sampling.blocks(Boundary(), GAMMA, _ROWS, _ROWS, stream(seed, "training rows"))
     rows = perceptron.tensors({"p": _rows(learn.p), "q": _rows(learn.q)}, "cpu")
     network = perceptron.learnable(_start(seed, "initial network"), "cpu")
     optimiser = adam.Adam([(network.values(), _RATE)])
-    for step in range(STEPS[-1] + 1):
-        if step in STEPS:
-            yield perceptron.arrays(network)
-        optimiser.zero_grad()
+
+    def loss(rows: Mapping[str, Tensor]) -> Tensor:
         p, q = (perceptron.forward(network, rows[side]) for side in ("p", "q"))
-        loss = softplus(-p).mean() + softplus(q).mean()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
+        return softplus(-p).mean() + softplus(q).mean()
+
+    yield perceptron.arrays(network)
+    rounds = (repeat(rows, after - before) for before, after in pairwise(STEPS))
+    for _ in training.descend(optimiser, rounds, loss):
+        yield perceptron.arrays(network)
 
 
 def _start(seed: int, name: str) -> Mapping[str, Array]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from validation_core import statistics
 from validation_core.rng import stream
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 FEWEST = 15
 """Effective neighbours below which a place of a heat map is left blank."""
@@ -55,7 +55,7 @@ class LocalRate(NamedTuple):
 
     pvalue: float
     """Of the permutation test that the rate is the same at every x; over all coordinates."""
-    coordinates: NDArray[np.int64]
+    coordinates: Integers
     """Coordinates of x (C,), those on which the rate depends most first; empty for a heat map."""
     pvalues: Array
     """(C,) each coordinate's own, adjusted by Holm over the C."""
@@ -65,7 +65,7 @@ class LocalRate(NamedTuple):
     """Where x has two coordinates."""
     permutations: int
 
-    def of(self, coordinates: NDArray[np.int64]) -> LocalRate:
+    def of(self, coordinates: Integers) -> LocalRate:
         """Of some coordinates of x alone, in that order; every curve must be there."""
         place = [int(np.flatnonzero(self.coordinates == c)[0]) for c in coordinates]
         return self._replace(
@@ -240,7 +240,7 @@ def _line_pvalues(
     return (1 + at_least) / (count + 1), observed / len(x) ** 2
 
 
-def _ranges(inside: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _ranges(inside: NDArray[np.bool_]) -> Integers:
     """n^2 times the range of the cumulative sums of inside less its mean, in rows (B, n): (B,).
 
     Whole numbers, so that equal sums are equal.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import softmax
 
 from validation_core import sampling
@@ -13,7 +12,7 @@ from validation_core.relabelling import relabelled
 from validation_core.relabelling.pools import PLAYERS
 from validation_core.rng import stream
 from validation_core.statistics.slots import mean_interval
-from validation_core.types import Float, Interval, PosteriorTable
+from validation_core.types import Float, Integers, Interval, PosteriorTable
 
 
 def mean_nats(gain: Float) -> Interval:
@@ -57,7 +56,7 @@ def resampled_table(
 
 
 def verdict_pvalue(
-    table: PosteriorTable, log_weight: Float, parts: Sequence[NDArray[np.int64]], seed: int
+    table: PosteriorTable, log_weight: Float, parts: Sequence[Integers], seed: int
 ) -> float:
     """The p-value of relabelling within x on each judged part, by Bonferroni over the parts.
 

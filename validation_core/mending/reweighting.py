@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from validation_core import sampling
@@ -22,9 +21,7 @@ from validation_core.mending.function import MendFunction, MendPart
 from validation_core.rng import stream
 from validation_core.scores.slots import Slots
 from validation_core.statistics.slots import multiclass_contributions
-from validation_core.types import Float, PosteriorTable
-
-Rows = NDArray[np.int64]
+from validation_core.types import Float, Integers, PosteriorTable
 
 FOLDS = 5
 _ROWS = 3000  # that a score learns from, at most
@@ -39,9 +36,9 @@ _FLAT = 1e-6
 class Split(NamedTuple):
     """Rows that learn, that fit the temperature, and that judge."""
 
-    learn: Rows
-    temper: Rows
-    judge: Rows
+    learn: Integers
+    temper: Integers
+    judge: Integers
 
 
 class Reweighting(NamedTuple):

@@ -17,12 +17,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from validation_core.rng import stream
 from validation_core.statistics.ranks import midranks
-from validation_core.types import Float, PosteriorTable
+from validation_core.types import Float, Integers, PosteriorTable
 
 _LABELLINGS = 999
 _ROWS_PER_COLUMN = 5
@@ -67,7 +66,7 @@ def unused_inputs(
     z = ndtri(u)
     row = np.arange(n)
 
-    def largest(chosen: NDArray[np.int64]) -> Float:
+    def largest(chosen: Integers) -> Float:
         """|t| (D, C) of each slope for slots (n,) that play the true value."""
         y = z[row, chosen]  # (n, D)
         fitted = slopes @ y

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from validation_core.drawing import style
@@ -31,11 +30,13 @@ from validation_core.methods.base import Further, Method, ScoreKind, Work
 from validation_core.relabelling.claims import parameter_name
 from validation_core.scores import apply
 from validation_core.scores.lc2st import LC2STClassifier, LocalScore
+from validation_core.statistics.cells import variance_between_cells
 from validation_core.statistics.local_test import distance_of_logits, least_pvalue, local
 from validation_core.text import number_text
 from validation_core.types import (
     Array,
     Budget,
+    Integers,
     MethodStyle,
     Outcome,
     Paper,
@@ -484,23 +485,19 @@ def _shades(d: Array, reach: float) -> Shades:
 def _pair(theta: Array, d: Array) -> tuple[int, int]:
     """The two parameters over whose cells the mean of d varies most."""
     strips = [_strips(column) for column in theta.T]
-    alone = np.array([_varies(strip, d) for strip in strips])
+    alone = np.array([variance_between_cells(strip, d) for strip in strips])
     among = sorted(np.argsort(-alone, kind="stable")[:_PARAMETERS].tolist())
     pairs = list(itertools.combinations(among, 2))
-    return max(pairs, key=lambda pair: _varies(strips[pair[0]] * _STRIPS + strips[pair[1]], d))
+    return max(
+        pairs,
+        key=lambda pair: variance_between_cells(strips[pair[0]] * _STRIPS + strips[pair[1]], d),
+    )
 
 
-def _strips(values: Array) -> NDArray[np.int64]:
+def _strips(values: Array) -> Integers:
     """Which of the strips, that hold about equally many draws, each draw lies in."""
     edges = np.quantile(values, np.linspace(0, 1, _STRIPS + 1)[1:-1])
     return np.searchsorted(edges, values, side="right").astype(np.int64)
-
-
-def _varies(cell: NDArray[np.int64], d: Array) -> float:
-    """Variance of d's mean between cells."""
-    counts = np.bincount(cell)
-    mean = np.bincount(cell, d) / np.maximum(counts, 1)
-    return float(counts @ (mean - d.mean()) ** 2 / len(d))
 
 
 def _histogram(values: Array, d: Array, name: str, reach: float, height: int) -> Panel:

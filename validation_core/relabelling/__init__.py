@@ -38,13 +38,12 @@ from validation_core.relabelling.result import OmnibusResult
 from validation_core.relabelling.table_statistics import (
     RELABELINGS,
     LearnedScore,
-    Rows,
     TableStatistics,
     statistics_of,
     unshared_groups,
 )
 from validation_core.rng import stream
-from validation_core.types import Array, PosteriorTable
+from validation_core.types import Array, Integers, PosteriorTable
 
 UNLEARNED = 0.8
 """Share of the level that statistics which learn nothing have, where scores can be learned."""
@@ -59,9 +58,9 @@ def relabelled(
     learned: Sequence[LearnedScore] = (),
     densities: Mapping[str, Array] | None = None,
     quantities: Sequence[tuple[Array, Array]] = (),
-    groups: Rows | None = None,
-    training: Rows | None = None,
-    near: Rows | None = None,
+    groups: Integers | None = None,
+    training: Integers | None = None,
+    near: Integers | None = None,
     over_x: bool = True,
     bounds: Array | None = None,
     share: float = 1.0,
@@ -125,7 +124,7 @@ def _unlearned(
     table: PosteriorTable,
     seed: int,
     relabelings: int,
-    groups: Rows | None,
+    groups: Integers | None,
     share: float,
     report: Callable[[float], None],
 ) -> OmnibusResult:

@@ -24,7 +24,7 @@ from validation_core.relabelling.features import Block, Feature
 from validation_core.relabelling.magnitudes import Support
 from validation_core.relabelling.places import ContrastWeights, XFunctions
 from validation_core.relabelling.pools import Pools, SlotRanks, Slots
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 _NUMBERS = 1_000_000  # of features times rows gathered at a time
 _TINY = 1e-9
@@ -51,15 +51,15 @@ class _BlockStatistics:
     """A block with its functions of x: features tested over x come last in `cells`."""
 
     block: Block
-    order: NDArray[np.int64]
+    order: Integers
     """(F,) of features, those of one cell together."""
     sided: NDArray[np.bool_]
     """(F,) features of which only large sums count."""
     scale: NDArray[np.float32]
     """(F,) one over the sd of each sum."""
-    starts: NDArray[np.int64]
+    starts: Integers
     """The first feature of each cell in `order`."""
-    counted: NDArray[np.int64]
+    counted: Integers
     """Features whose sums are small counts,"""
     expected: NDArray[np.float32]
     """and what each is expected to be."""
@@ -76,7 +76,7 @@ class _Squares:
     """Sums over parameters of one kind's squared standardised statistics."""
 
     kind: Kind
-    features: NDArray[np.int64]
+    features: Integers
     """(D,) one for each parameter."""
     whitening: NDArray[np.float32]
     """(D, D) matrix that decorrelates the statistics of right tables (Hotelling)."""
@@ -93,8 +93,8 @@ class _Gram:
     """(P,) sum over rows of the pools' means."""
     scale: NDArray[np.float32]
     """(P,)."""
-    a: NDArray[np.int64]
-    b: NDArray[np.int64]
+    a: Integers
+    b: Integers
     cells: tuple[Cell, ...]
 
 
@@ -305,7 +305,7 @@ def _parts(
     )
 
 
-def _expected_plays(pools: Pools, rows: NDArray[np.int64]) -> Array:
+def _expected_plays(pools: Pools, rows: Integers) -> Array:
     """Expected number of these rows' truths that each slot (E,) plays."""
     first, size, pool = pools.distinct
     return np.repeat(np.bincount(pool[rows], minlength=len(first)) / size, size)

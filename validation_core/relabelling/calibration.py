@@ -18,7 +18,7 @@ from scipy.special import gammaincc, log_ndtr, ndtri
 from validation_core.relabelling.battery import Battery, Cell
 from validation_core.relabelling.families import SHARES, SUMS
 from validation_core.statistics.permutation import step_down
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 _TINY = 1e-9
 _USUAL = 0.99  # quantile of a sum of squares beyond which its size is not counted
@@ -31,7 +31,7 @@ class LogPScale:
 
     offset: NDArray[np.float64]
     """(C,) log of each cell's effective number, less that of its family's share of the level."""
-    sums: NDArray[np.int64]
+    sums: Integers
     """Cells that are sums of squares."""
     unit: NDArray[np.float64]
     """c of each sum of squares, which is about c times chi-squared,"""

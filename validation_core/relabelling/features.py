@@ -24,7 +24,7 @@ from validation_core.relabelling.families import LEARNED, OWN, RATIOS, WEIGHT, F
 from validation_core.relabelling.magnitudes import FAR
 from validation_core.relabelling.normal_scores import normal_scores, width_scores
 from validation_core.relabelling.pools import Pools, SlotRanks
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 _STEPS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98)
 _OUTER = 0.96  # of |2 u - 1|
@@ -55,7 +55,7 @@ Valued = tuple[Feature, Callable[[], Array | NDArray[np.bool_]]]
 class Block:
     """Features of the slots of some rows."""
 
-    rows: NDArray[np.int64]
+    rows: Integers
     """(n,) of the table."""
     features: tuple[Feature, ...]
     values: NDArray[np.float32]
@@ -178,7 +178,7 @@ def _magnitude_features(score: SlotRanks) -> list[Valued]:
     return entries
 
 
-def features_near(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRanks]) -> Block:
+def features_near(pools: Pools, rows: Integers, scores: Sequence[SlotRanks]) -> Block:
     """Place and width of every parameter at the rows nearest to an observation."""
 
     def measured(scores: Sequence[SlotRanks]) -> list[Valued]:
@@ -194,12 +194,12 @@ def features_near(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRa
     return _block(pools, rows, some, measured)
 
 
-def feature_block(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRanks]) -> Block:
+def feature_block(pools: Pools, rows: Integers, scores: Sequence[SlotRanks]) -> Block:
     """All features of these scores at these rows."""
     return _block(pools, rows, scores, _all_features)
 
 
-def over_x_block(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRanks]) -> Block:
+def over_x_block(pools: Pools, rows: Integers, scores: Sequence[SlotRanks]) -> Block:
     """Those that are looked at over x alone."""
 
     def measured(scores: Sequence[SlotRanks]) -> list[Valued]:
@@ -242,7 +242,7 @@ def _ordered(every: Sequence[Valued]) -> list[Valued]:
 
 def _block(
     pools: Pools,
-    rows: NDArray[np.int64],
+    rows: Integers,
     scores: Sequence[SlotRanks],
     measured: Callable[[Sequence[SlotRanks]], list[Valued]],
 ) -> Block:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, ndtri_exp, pdtr
 
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 FAR = (4.0, 10.0)
 """Distances from the row's median, in its robust sd, beyond which slots are counted."""
@@ -36,7 +36,7 @@ class Magnitudes(NamedTuple):
     gap: NDArray[np.float32]
     """Log distance to the nearest other slot of the row, in their robust sd."""
 
-    def at(self, index: NDArray[np.int64]) -> Magnitudes:
+    def at(self, index: Integers) -> Magnitudes:
         """The magnitudes at some places of the last axis."""
         return Magnitudes(*(part[..., index] for part in self))
 
@@ -54,7 +54,7 @@ def centres(values: Array) -> tuple[Array, Array]:
     return centre, np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
 
 
-def magnitudes(values: Array, chosen: NDArray[np.int64]) -> Magnitudes:
+def magnitudes(values: Array, chosen: Integers) -> Magnitudes:
     """Magnitudes of the chosen slots of rows (n, P), each (n, C)."""
     centre, spread = centres(values)
     order = np.argsort(values, axis=-1, kind="stable")
@@ -171,7 +171,7 @@ class Support:
     def _bounded(self) -> NDArray[np.bool_]:
         return np.asarray(np.isfinite(self.bounds).any(axis=1))
 
-    def statistics(self, at: NDArray[np.int64]) -> NDArray[np.float32]:
+    def statistics(self, at: Integers) -> NDArray[np.float32]:
         """|z| (B, D) of labellings whose slots that play the truth are `at` (n, B)."""
         truth = self.values[at]
         z = self._standardised(truth.min(axis=0), truth.max(axis=0))
@@ -191,13 +191,13 @@ class Support:
         low, high = self.bounds[parameter]
         return np.asarray((values < low) | (values > high))
 
-    def _of_bounds(self, parameter: int, count: NDArray[np.int64]) -> NDArray[np.float32]:
+    def _of_bounds(self, parameter: int, count: Integers) -> NDArray[np.float32]:
         """Normal |z| (B,) of so few (B,) slots beyond the bounds that play the truth."""
         below, above = self._counts(self.ordered[parameter], *self.bounds[parameter])
         expected = -np.expm1(self.log_other) * float(below + above)
         return np.asarray(np.maximum(-ndtri(pdtr(count, expected).clip(1e-300)), 0), np.float32)
 
-    def outside(self, parameter: int, at: NDArray[np.int64]) -> Outside:
+    def outside(self, parameter: int, at: Integers) -> Outside:
         """Slots outside the range, of one parameter by its place, under one labelling (n,)."""
         truth, ordered = self.values[at, parameter], self.ordered[parameter]
         low, high = (
@@ -207,9 +207,7 @@ class Support:
         return Outside(int(below), int(above), len(ordered), float(low), float(high))
 
     @staticmethod
-    def _counts(
-        ordered: Array, low: Array, high: Array
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _counts(ordered: Array, low: Array, high: Array) -> tuple[Integers, Integers]:
         below = np.asarray(ordered.searchsorted(low, side="left"), np.int64)
         within = np.asarray(ordered.searchsorted(high, side="right"), np.int64)
         return below, len(ordered) - within

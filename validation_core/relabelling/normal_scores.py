@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 MOST = 50
 """Largest number of tested parameters; of more, rows set aside for that choose them."""
@@ -30,6 +29,6 @@ def misfit(u: Array, edge: float = EDGE) -> Array:
     return np.asarray(np.maximum(np.abs(ndtri(u).mean(1)), np.abs(wide.mean(1))))
 
 
-def largest_misfits(misfits: Array, most: int = MOST) -> NDArray[np.int64]:
+def largest_misfits(misfits: Array, most: int = MOST) -> Integers:
     """The parameters with the largest misfits (D,), in their own order: (most,)."""
     return np.sort(np.argsort(-misfits, kind="stable")[:most])

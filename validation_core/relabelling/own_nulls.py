@@ -33,7 +33,7 @@ from validation_core.relabelling.normal_scores import EDGE, normal_scores, width
 from validation_core.relabelling.pools import SlotRanks
 from validation_core.statistics.permutation import step_down
 from validation_core.statistics.ranks import midranks_among
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 ASKED = 0.2
 """Adjusted p up to which a claim's own null is asked: no claim is named at a higher level."""
@@ -52,8 +52,6 @@ _PERMUTATIONS = 399  # of rows among the x: each costs as much as a relabelling 
 _WIDE = np.log(20.0)
 _FARTHEST = 50.0  # robust sds
 _HALVINGS = 16
-
-Rows = NDArray[np.int64]
 
 
 def own_pvalues(
@@ -98,7 +96,7 @@ def own_pvalues(
 
 
 def _pvalues_over_x(
-    battery: Battery, tested: CalibratedTest, over: Rows, rng: np.random.Generator
+    battery: Battery, tested: CalibratedTest, over: Integers, rng: np.random.Generator
 ) -> Array:
     """p of claims over x against rows permuted among the x."""
     b, n = min(len(tested.nulls), _PERMUTATIONS), len(battery.pools.size)
@@ -115,7 +113,7 @@ def _pvalues_over_x(
 
 
 def _pvalues_of_kind(
-    kind: Kind, tested: CalibratedTest, at: Rows, without: NDArray[np.float32]
+    kind: Kind, tested: CalibratedTest, at: Integers, without: NDArray[np.float32]
 ) -> Array:
     """p of all claims of a kind where other errors are removed, in whichever way leaves less:
     from the -log p (3 or 6, C) without them."""

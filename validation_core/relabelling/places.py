@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.relabelling.pools import mid_ranks
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 Mask = NDArray[np.bool_]
 
@@ -85,7 +85,7 @@ def coordinates(x: Array, means: Array, spread: Array) -> XCoordinates:
         if m <= COLUMNS
         else _many(x, means[:, _most_predictable_means(means, spread)])
     )
-    parts: list[tuple[str, NDArray[np.int64], Array]] = [
+    parts: list[tuple[str, Integers, Array]] = [
         ("x", columns, np.asarray(x[:, columns], np.float64)),
         ("component", np.arange(projected.shape[1]), projected),
     ]
@@ -110,7 +110,7 @@ def moments(draws: Array) -> tuple[Array, Array]:
     return draws.mean(axis=1, dtype=np.float64), draws.var(axis=1, dtype=np.float64)
 
 
-def _most_predictable_means(means: Array, spread: Array) -> NDArray[np.int64]:
+def _most_predictable_means(means: Array, spread: Array) -> Integers:
     """Up to MEANS parameters, those best predicted by x, in their own order."""
     if means.shape[1] <= MEANS:
         return np.arange(means.shape[1])
@@ -119,7 +119,7 @@ def _most_predictable_means(means: Array, spread: Array) -> NDArray[np.int64]:
     return np.sort(np.argsort(-ratio, kind="stable")[:MEANS])
 
 
-def _many(x: Array, means: Array) -> tuple[NDArray[np.int64], Array]:
+def _many(x: Array, means: Array) -> tuple[Integers, Array]:
     """CHOSEN columns that the means follow most (without means, evenly spaced); components (n, C).
 
     The n x n Gram matrix has the components of any number of columns; x is read in pieces.
@@ -157,10 +157,10 @@ class XFunctions:
     coordinates: int
     blocks: int
     """Blocks of each coordinate."""
-    first: NDArray[np.int64]
+    first: Integers
     """(W,) blocks `first` to `last` - 1 are a stretch; all of one length, then of the next."""
-    last: NDArray[np.int64]
-    along: NDArray[np.int64]
+    last: Integers
+    along: Integers
     """(H - C G,) of the other columns: the coordinate; -1 of products, -2 of balls."""
 
     @property
@@ -169,7 +169,7 @@ class XFunctions:
         others = sorted({int(axis) for axis in self.along if axis < 0}, reverse=True)
         return [*range(self.coordinates), *others]
 
-    def of(self, rows: NDArray[np.int64]) -> XFunctions:
+    def of(self, rows: Integers) -> XFunctions:
         """The same functions at some of the rows."""
         if np.array_equal(rows, np.arange(len(self.columns))):
             return self
@@ -304,7 +304,7 @@ def affordable(n: int, coordinates: int, features: int, labellings: int) -> tupl
     return g, c
 
 
-def _stretches(g: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _stretches(g: int) -> tuple[Integers, Integers]:
     """First and last block of every stretch of 5% to 50% of g blocks, the shortest first."""
     lengths = range(max(1, round(_SHORTEST * g)), int(np.ceil(_LONGEST * g)) + 1)
     first = [np.arange(g + 1 - length) for length in lengths]

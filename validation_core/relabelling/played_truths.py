@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.pieces import slices
-from validation_core.types import Array, PosteriorTable
+from validation_core.types import Array, Integers, PosteriorTable
 
-Places = NDArray[np.int64]
+Places = Integers
 S = TypeVar("S", bound=np.generic)
 
 _NUMBERS_AT_ONCE = 1 << 21  # of truths made at a time: bounds the memory

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from validation_core.pieces import slices
 from validation_core.relabelling.magnitudes import Magnitudes, magnitudes
 from validation_core.statistics.ranks import midranks
-from validation_core.types import Array, PosteriorTable
+from validation_core.types import Array, Integers, PosteriorTable
 
 Slots = NDArray[np.int32]
 
@@ -40,17 +40,17 @@ _OUT = 1e6  # sds: no point lies farther out
 class Pools:
     """Slots that may play the truth of each row, numbered within the row's pool."""
 
-    size: NDArray[np.int64]
+    size: Integers
     """(N,) slots of each row's pool."""
     observed: Slots
     """(N,) the slot that is the truth."""
-    first: NDArray[np.int64]
+    first: Integers
     """(N,) where the row's pool begins among all slots."""
-    shared: tuple[NDArray[np.int64], ...] = ()
+    shared: tuple[Integers, ...] = ()
     """Rows of each pool that several rows share."""
 
     @cached_property
-    def distinct(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    def distinct(self) -> tuple[Integers, Integers, Integers]:
         """First slot (G,) and number of slots (G,) of each pool, and the pool of each row (N,)."""
         first, pool = np.unique(self.first, return_inverse=True)
         return first, np.diff(np.append(first, self.total)), pool
@@ -93,13 +93,13 @@ class SlotRanks:
     magnitude: Magnitudes | None = None
     """A parameter's values (E,), how far out and how near to others they lie."""
 
-    def of_rows(self, rows: NDArray[np.int64]) -> SlotRanks:
+    def of_rows(self, rows: Integers) -> SlotRanks:
         """Scores of some rows' truths (T, n), of those of all rows (T, N) or of these alone."""
         if self.u.shape[-1] == len(rows):
             return self
         return self.select(rows)
 
-    def select(self, places: NDArray[np.int64]) -> SlotRanks:
+    def select(self, places: Integers) -> SlotRanks:
         """The scores at some places of the last axis."""
         raw = None if self.raw is None else self.raw[..., places]
         magnitude = None if self.magnitude is None else self.magnitude.at(places)
@@ -111,7 +111,7 @@ def max_players(n: int) -> int:
     return max(_FEWEST_DRAWS, min(PLAYERS, _PLAYED // max(n, 1)))
 
 
-def players(k: int, most: int = PLAYERS) -> NDArray[np.int64]:
+def players(k: int, most: int = PLAYERS) -> Integers:
     """Columns of k draws that may play the truth, evenly spaced, chosen without reading them.
 
     Neither end is nearer than the other, so that sorted draws have no bias.
@@ -120,12 +120,12 @@ def players(k: int, most: int = PLAYERS) -> NDArray[np.int64]:
     return (2 * np.arange(few) + 1) * k // max(2 * few, 1)
 
 
-def ranked_columns(n: int, k: int, d: int) -> NDArray[np.int64]:
+def ranked_columns(n: int, k: int, d: int) -> Integers:
     """Columns of k draws that truths are ranked among: all, or of large tables some."""
     return players(k, max(_FEWEST_DRAWS, _RANKED // (n * d)))
 
 
-def halves(k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def halves(k: int) -> tuple[Integers, Integers]:
     """Every other of k draws, and the rest."""
     return np.arange(0, k, 2), np.arange(1, k, 2)
 
@@ -135,7 +135,7 @@ def _pools_of(n: int, slots: int) -> Pools:
     return Pools(np.full(n, slots), np.zeros(n, np.int32), np.arange(n) * slots)
 
 
-def mid_ranks(values: Array, columns: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+def mid_ranks(values: Array, columns: Integers | None = None) -> NDArray[np.float32]:
     """Mid-ranks u (..., C) in (0, 1) of values (..., P); equal values share one.
 
     Ties are not broken at random: the null is that of labellings, not a law of ranks.
@@ -205,11 +205,11 @@ class PooledScores:
 
 def pooled_scores(
     table: PosteriorTable,
-    parameters: NDArray[np.int64],
-    groups: NDArray[np.int64] | None = None,
+    parameters: Integers,
+    groups: Integers | None = None,
     *,
     truths: bool = True,
-    rows: NDArray[np.int64] | None = None,
+    rows: Integers | None = None,
     aside: int = 0,
 ) -> PooledScores:
     """Every parameter's score and, of several parameters, that of their norm.
@@ -263,9 +263,7 @@ def _moments(values: Array) -> tuple[Array, Array]:
     return own.mean(axis=1, dtype=np.float64), own.var(axis=1, dtype=np.float64)
 
 
-def _scores(
-    values: Array, parameters: NDArray[np.int64], chosen: NDArray[np.int64]
-) -> tuple[SlotRanks, ...]:
+def _scores(values: Array, parameters: Integers, chosen: Integers) -> tuple[SlotRanks, ...]:
     """Scores of pools (n, P, D) at the chosen slots."""
     n, points, d = values.shape
     step = max(1, _NUMBERS // points)
@@ -287,8 +285,8 @@ def _scores(
 
 def _shared_pools(
     table: PosteriorTable,
-    parameters: NDArray[np.int64],
-    groups: NDArray[np.int64],
+    parameters: Integers,
+    groups: Integers,
     tested: NDArray[np.bool_],
     aside: int,
 ) -> PooledScores:
@@ -301,7 +299,7 @@ def _shared_pools(
     size, observed, first = np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(n, np.int64)
     mean, spread = (np.zeros((n, len(parameters))) for _ in range(2))
     parts: list[tuple[SlotRanks, ...]] = []
-    shared: list[NDArray[np.int64]] = []
+    shared: list[Integers] = []
     begin = 0
     for rows in rows_of:
         own = rows[tested[rows]]
@@ -335,13 +333,7 @@ def _most_draws(rows: int) -> int:
 
 
 def score_at_rows(
-    name: str,
-    pools: Pools,
-    rows: NDArray[np.int64],
-    values: Array,
-    *,
-    which: int = -1,
-    ratio: bool = False,
+    name: str, pools: Pools, rows: Integers, values: Array, *, which: int = -1, ratio: bool = False
 ) -> SlotRanks:
     """A score that is known at some rows.
 

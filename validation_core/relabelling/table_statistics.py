@@ -39,14 +39,13 @@ from validation_core.relabelling.pools import (
 )
 from validation_core.relabelling.result import NUMBERS_QUOTED, Claim, XScope
 from validation_core.rng import stream
-from validation_core.types import Array, PosteriorTable
+from validation_core.types import Array, Integers, PosteriorTable
 
 RELABELINGS = 999
 FEWEST = 5
 """Rows of a table, at least."""
 _NEAR, _LEAST_NEAR = 0.1, 20  # share of the rows that are near an observation; at least so many
 _RANKED_AT_ONCE = 50  # parameters
-Rows = NDArray[np.int64]
 _COINCIDE = -13.0  # log distance in robust sds below which two slots are equal
 
 
@@ -64,7 +63,7 @@ class LearnedScore(NamedTuple):
     name: str
     """One of `families.LEARNED`; of densities that came with the table log_q, log_ratio,
     normal_ratio and log_w; of own quantities own."""
-    rows: Rows
+    rows: Integers
     """(n,) of the table."""
     values: Array
     """(n, J + 1): of the truth, then of the draws in `columns`; rows with a NaN are left out."""
@@ -79,7 +78,7 @@ class TableStatistics(NamedTuple):
 
     battery: Battery
     coordinates: XCoordinates
-    parameters: Rows
+    parameters: Integers
     """Tested parameters."""
     places: XFunctions | None
     """Functions of x that they look along."""
@@ -100,7 +99,7 @@ class TableStatistics(NamedTuple):
         self,
         table: PosteriorTable,
         seed: int,
-        groups: Rows | None = None,
+        groups: Integers | None = None,
         learned: Sequence[LearnedScore] | None = None,
     ) -> Battery | None:
         """The statistics over x, of `learned` alone where given, along q's means of the first
@@ -156,7 +155,7 @@ class TableStatistics(NamedTuple):
         return out
 
 
-def _outliers(block: Block, cell: Cell, at: Rows) -> tuple[float, float, float, float]:
+def _outliers(block: Block, cell: Cell, at: Integers) -> tuple[float, float, float, float]:
     """The most significant bound, true values beyond it, their expected number, and the total."""
     found = []
     columns = [
@@ -170,7 +169,7 @@ def _outliers(block: Block, cell: Cell, at: Rows) -> tuple[float, float, float, 
     return max(found, key=lambda one: abs(one[1] - one[2]) / np.sqrt(one[2] + 1))
 
 
-def _spacing(gap: Array, at: Rows) -> tuple[float, float, float, float]:
+def _spacing(gap: Array, at: Integers) -> tuple[float, float, float, float]:
     """Shares of true values and of all slots that coincide with another one, and the typical
     distance of either to the nearest other one, in q's robust sds."""
     pair = (gap[at].astype(np.float64), gap.astype(np.float64))
@@ -195,7 +194,7 @@ def _ranks_of_truths(truth: Array, draws: Array) -> tuple[float, float, float, f
     return 0.5 + float(off[:, 0].mean()), spread, float(len(off)), z[0], z[1]
 
 
-def playing_draws(n: int, k: int, d: int) -> Rows:
+def playing_draws(n: int, k: int, d: int) -> Integers:
     """Draws (J,) of k that may play the truth, of a table of n rows and d parameters."""
     among = ranked_columns(n, k, min(d, MOST))
     return among[players(len(among), max_players(n))]
@@ -208,9 +207,9 @@ def statistics_of(
     relabelings: int = RELABELINGS,
     densities: Mapping[str, Array] | None = None,
     quantities: Sequence[tuple[Array, Array]] = (),
-    groups: Rows | None = None,
-    training: Rows | None = None,
-    near: Rows | None = None,
+    groups: Integers | None = None,
+    training: Integers | None = None,
+    near: Integers | None = None,
     over_x: bool = True,
     truths: bool = True,
     bounds: Array | None = None,
@@ -252,7 +251,7 @@ def statistics_of(
 
 
 def _support(
-    pools: Pools, rows: Rows, scores: Sequence[SlotRanks], bounds: Array | None
+    pools: Pools, rows: Integers, scores: Sequence[SlotRanks], bounds: Array | None
 ) -> Support:
     """The values of every parameter's slots, those of the tested rows' pools apart."""
     first, size, pool = pools.distinct
@@ -263,7 +262,7 @@ def _support(
     return Support.of(np.stack(values, axis=1), tested, len(rows), bounds)
 
 
-def unshared_groups(groups: Rows | None) -> Rows | None:
+def unshared_groups(groups: Integers | None) -> Integers | None:
     """Groups of rows that share draws; None where every row has draws of its own."""
     return None if groups is None or len(np.unique(groups)) == len(groups) else groups
 
@@ -271,7 +270,7 @@ def unshared_groups(groups: Rows | None) -> Rows | None:
 def _score_blocks(
     one: LearnedScore,
     pools: Pools,
-    block: Callable[[Pools, Rows, Sequence[SlotRanks]], Block] = feature_block,
+    block: Callable[[Pools, Integers, Sequence[SlotRanks]], Block] = feature_block,
     slots: NDArray[np.bool_] | None = None,
 ) -> list[Block]:
     """The block of a score, at the rows where it is known of every slot.
@@ -291,17 +290,17 @@ def _score_blocks(
     return [block(pools, rows, [score])]
 
 
-def nearest(far: Array) -> Rows:
+def nearest(far: Array) -> Integers:
     """The rows near an observation, from the distances (N,) of all."""
     count = min(len(far), max(_LEAST_NEAR, round(_NEAR * len(far))))
     return np.sort(np.argsort(far, kind="stable")[:count])
 
 
-def _rows_that_choose(n: int, seed: int) -> Rows:
+def _rows_that_choose(n: int, seed: int) -> Integers:
     return np.sort(stream(seed, "omnibus", "parameters").permutation(n)[: n // 2])
 
 
-def _most_misfitting(table: PosteriorTable, rows: Rows, groups: Rows | None) -> Rows:
+def _most_misfitting(table: PosteriorTable, rows: Integers, groups: Integers | None) -> Integers:
     """Parameters whose truths, at some rows, are farthest from ranks of a right q.
 
     Draws that rows share are halved: those that are looked at here are not among the slots.
@@ -318,7 +317,7 @@ def _most_misfitting(table: PosteriorTable, rows: Rows, groups: Rows | None) -> 
     return largest_misfits(off)
 
 
-def _density_scores(densities: Mapping[str, Array], among: Rows) -> list[LearnedScore]:
+def _density_scores(densities: Mapping[str, Array], among: Integers) -> list[LearnedScore]:
     """Scores from log densities that came with the table; NaN where they are not known."""
     if {"log_w", "log_w_draws"} <= densities.keys():
         log_w = _density_slots(densities, "log_w", among)
@@ -336,7 +335,7 @@ def _density_scores(densities: Mapping[str, Array], among: Rows) -> list[Learned
 
 
 def _normal_ratio(
-    densities: Mapping[str, Array], table: PosteriorTable, among: Rows
+    densities: Mapping[str, Array], table: PosteriorTable, among: Integers
 ) -> list[LearnedScore]:
     """log p - log q where q's density is not known: that of the normal law of the row's slots.
 
@@ -354,7 +353,7 @@ def _normal_ratio(
     return [LearnedScore("normal_ratio", np.arange(n), log_p + norms(values) / 2, ratio=True)]
 
 
-def _own_scores(quantities: Sequence[tuple[Array, Array]], among: Rows) -> list[LearnedScore]:
+def _own_scores(quantities: Sequence[tuple[Array, Array]], among: Integers) -> list[LearnedScore]:
     """Scores from a user's own quantities; NaN where they are not known."""
     return [
         LearnedScore(OWN, np.arange(len(truth)), _slots(truth, draws, among), False, number)
@@ -362,11 +361,11 @@ def _own_scores(quantities: Sequence[tuple[Array, Array]], among: Rows) -> list[
     ]
 
 
-def _density_slots(densities: Mapping[str, Array], name: str, among: Rows) -> Array:
+def _density_slots(densities: Mapping[str, Array], name: str, among: Integers) -> Array:
     return _slots(densities[name], densities[f"{name}_draws"], among)
 
 
-def _slots(truth: Array, draws: Array, among: Rows) -> Array:
+def _slots(truth: Array, draws: Array, among: Integers) -> Array:
     return np.concatenate([truth[:, None], draws[:, among]], axis=1).astype(np.float64)
 
 

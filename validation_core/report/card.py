@@ -13,7 +13,7 @@ from validation_core.drawing import svg
 from validation_core.drawing.alt import describe_picture
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.image import drawing_file
-from validation_core.drawing.letters import INK, PAPER, svg_words, wrap_text
+from validation_core.drawing.letters import INK, PAPER, svg_line, wrap_text
 from validation_core.drawing.marks import Panel
 from validation_core.glossary import Term, linked
 from validation_core.report.markup import render
@@ -119,16 +119,16 @@ def _sheet(card: Card, name: str) -> str:
     y, parts = float(_MARGIN), []
     for line in wrap_text(card.warning or "", _WIDTH - 2 * _MARGIN - 20, _BODY):
         if line:
-            parts.append(_words(_MARGIN, y + 12, line, _BODY, COLORS["problem"], bold=True))
+            parts.append(svg_line(_MARGIN, y + 12, line, _BODY, COLORS["problem"], bold=True))
             y += _LINE
     y += 26
     parts += [
         f'<circle cx="{_MARGIN + 10}" cy="{y - 9}" r="9" fill="{color}"/>',
-        _words(_MARGIN + 30, y, card.title, 28, INK, bold=True),
+        svg_line(_MARGIN + 30, y, card.title, 28, bold=True),
     ]
     y += 32
     for line in wrap_text(card.sentence, _WIDTH - 2 * _MARGIN, _BODY):
-        parts.append(_words(_MARGIN, y, line, _BODY, INK))
+        parts.append(svg_line(_MARGIN, y, line, _BODY))
         y += _LINE
     top, left = y + 6, float(_MARGIN)
     bottom = top
@@ -137,46 +137,38 @@ def _sheet(card: Card, name: str) -> str:
         assert isinstance(panel, Panel), "a card has one panel"
         lines = wrap_text(card.picture.title, _SHEET_PICTURE[0], 16, bold=True)
         for i, line in enumerate(lines):
-            parts.append(_words(left, top + 14 + 20 * i, line, 16, INK, bold=True))
+            parts.append(svg_line(left, top + 14 + 20 * i, line, 16, bold=True))
         drawing = svg.svg(panel, _SHEET_PICTURE[0], height=_SHEET_PICTURE[1], ink=INK, paper=PAPER)
         under = top + 4 + 20 * len(lines)
         parts.append(f'<g transform="translate({left} {under})">{drawing}</g>')
         bottom = under + _SHEET_PICTURE[1] + 20
         for line in wrap_text(card.picture.caption, _SHEET_PICTURE[0], 14):
-            parts.append(_words(left, bottom, line, 14, _SOFT))
+            parts.append(svg_line(left, bottom, line, 14, _SOFT))
             bottom += 19
         left += _SHEET_PICTURE[0] + _GAP
     wide, y = _WIDTH - _MARGIN - left, top + 14
     for fact in card.facts:
-        parts.append(_words(left, y, fact.label, _BODY, INK, bold=True))
+        parts.append(svg_line(left, y, fact.label, _BODY, bold=True))
         y += _LINE - 2
         for line in wrap_text(fact.text, wide, _BODY):
-            parts.append(_words(left, y, line, _BODY, INK))
+            parts.append(svg_line(left, y, line, _BODY))
             y += _LINE - 2
         y += 8
-    parts.append(_words(left, y, "Next", _BODY, INK, bold=True))
+    parts.append(svg_line(left, y, "Next", _BODY, bold=True))
     y += _LINE - 2
     for i, step in enumerate(card.next_steps, 1):
         for j, line in enumerate(wrap_text(step, wide - 22, _BODY)):
             if j == 0:
-                parts.append(_words(left, y, f"{i}.", _BODY, INK))
-            parts.append(_words(left + 22, y, line, _BODY, INK))
+                parts.append(svg_line(left, y, f"{i}.", _BODY))
+            parts.append(svg_line(left + 22, y, line, _BODY))
             y += _LINE - 2
         y += 3
     height = round(max(bottom, y) + 34)
     last = f"{card.loaded}{f' · {name}' if name else ''} · NPT Lab"
-    parts.append(_words(_MARGIN, height - 16, last, 14, _SOFT))
+    parts.append(svg_line(_MARGIN, height - 16, last, 14, _SOFT))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
         f'viewBox="0 0 {_WIDTH} {height}" font-family="NPT Card">'
         f'<rect width="{_WIDTH}" height="{height}" fill="{PAPER}"/>'
         f'<rect width="8" height="{height}" fill="{color}"/>{"".join(parts)}</svg>'
-    )
-
-
-def _words(x: float, y: float, words: str, size: int, color: str, *, bold: bool = False) -> str:
-    weight = ' font-weight="600"' if bold else ""
-    return (
-        f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{color}"{weight}>'
-        f"{svg_words(utf8_text(words), size)}</text>"
     )

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.scores.witness_rows import FOLDS, MemberArrays, MemberFit, WitnessRegression
-from validation_core.types import Float
+from validation_core.types import Float, Integers
 
-Codes = NDArray[np.int64]
+Codes = Integers
 _TREES = 160
 _STAGES = (40, 80, 160)  # numbers of trees to choose from: few, as a choice is noise too
 _DEPTH = 3

@@ -24,7 +24,7 @@ from validation_core.learn.scaling import robust
 from validation_core.pieces import slices
 from validation_core.precision import narrowed
 from validation_core.scores.classifier import standardise_inputs
-from validation_core.types import Array, PosteriorTable
+from validation_core.types import Array, Integers, PosteriorTable
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -166,7 +166,7 @@ def _train(pairs: _Pairs, recipe: LC2STClassifier, rng: np.random.Generator) -> 
 def _trained(
     tensors: dict[str, Tensor],
     pairs: _Pairs,
-    orders: Sequence[NDArray[np.int64]],
+    orders: Sequence[Integers],
     recipe: LC2STClassifier,
     device: str,
 ) -> Parameters:

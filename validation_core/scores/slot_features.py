@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from validation_core.learn.scaling import Standardizer, robust
 from validation_core.pieces import slices
-from validation_core.types import Float, PosteriorTable
+from validation_core.types import Float, Integers, PosteriorTable
 
 Single = NDArray[np.float32]
 NEAREST = (3, 7, 16)
@@ -46,7 +46,7 @@ class ScoredSlots(NamedTuple):
 class SlotFeatures:
     """Scales, and which parameters and directions of x are seen: fixed before any test row."""
 
-    parameters: NDArray[np.int64]  # (P,)
+    parameters: Integers  # (P,)
     theta_shift: Float  # (P,)
     theta_scale: Float  # (P,)
     x_shift: Float  # (M,)
@@ -123,7 +123,7 @@ def fit_slot_features(draws: PosteriorTable, *, whole: int, context: int) -> Slo
     return SlotFeatures(parameters, shift, scale, x_shift, x_scale, axes, whole, context)
 
 
-def _most_off(draws: PosteriorTable, whole: int) -> NDArray[np.int64]:
+def _most_off(draws: PosteriorTable, whole: int) -> Integers:
     """All parameters, or those of many whose truths differ from q's draws most, by two moments."""
     n, k, d = draws.q.shape
     if d <= _PARAMETERS:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.pieces import slices
-from validation_core.types import Float
+from validation_core.types import Float, Integers
 
 Single = NDArray[np.float32]
 
@@ -95,13 +95,13 @@ class GrownTree(NamedTuple):
 class _Level(NamedTuple):
     """Nodes of one depth: the rows of each lie one after another."""
 
-    rows: NDArray[np.int64]  # (r,)
-    counts: NDArray[np.int64]  # (nodes,)
+    rows: Integers  # (r,)
+    counts: Integers  # (nodes,)
     total: Float  # (nodes,): truths and draws, as one number
 
 
 class _Cuts(NamedTuple):
-    feature: NDArray[np.int64]  # (nodes,)
+    feature: Integers  # (nodes,)
     at: Single  # (nodes,)
     parts: NDArray[np.bool_]  # (nodes,): whether both sides are large enough
     above: NDArray[np.bool_]  # (r,)
@@ -115,9 +115,9 @@ def grow_tree(
     counted = np.where(truth, _TRUTH, 1.0)
     heavy = (n - truth.sum()) / max(1, truth.sum())  # a truth's weight beside a draw's
     level = _Level(np.arange(n), np.array([n]), counted.sum(keepdims=True))
-    feature: list[NDArray[np.int64]] = []
+    feature: list[Integers] = []
     cut: list[Float] = []
-    child: list[NDArray[np.int64]] = []
+    child: list[Integers] = []
     total: list[Float] = []
     first = 0
     for _ in range(_DEPTH + 1):

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from validation_core.learn import perceptron, training
 from validation_core.learn.adam import Adam
 from validation_core.scores.witness_rows import FOLDS, MemberArrays, MemberFit, WitnessRegression
-from validation_core.types import Float
+from validation_core.types import Float, Integers
 
 _HIDDEN, _LAYERS = 64, 3
 NETWORK_STEPS = 600
@@ -70,14 +69,14 @@ def predict_network(arrays: MemberArrays, z: Float) -> Float:
     return out
 
 
-def _batch(problem: WitnessRegression, rng: np.random.Generator) -> NDArray[np.int64]:
+def _batch(problem: WitnessRegression, rng: np.random.Generator) -> Integers:
     """Rows of a step, as many of p as of q."""
     n_p = int((problem.y > 0).sum())
     half = _BATCH // 2
     return np.concatenate([rng.integers(0, n_p, half), rng.integers(n_p, len(problem.y), half)])
 
 
-def _held(tensors: Mapping[str, torch.Tensor], z: torch.Tensor, fold: NDArray[np.int64]) -> Float:
+def _held(tensors: Mapping[str, torch.Tensor], z: torch.Tensor, fold: Integers) -> Float:
     """Predictions (n,) of each row by the network that did not learn from it."""
     out = np.empty(len(fold))
     with torch.no_grad():

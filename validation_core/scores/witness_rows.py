@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.learn.scaling import Standardizer, robust
-from validation_core.types import Array, Float, Joint, PosteriorTable, TwoSamples
+from validation_core.types import Array, Float, Integers, Joint, PosteriorTable, TwoSamples
 
 MemberArrays = Mapping[str, NDArray[Any]]  # floats, and the columns of a tree
 FOLDS = 5
@@ -28,8 +28,8 @@ class WitnessRows:
 
     p: Joint
     q: Joint
-    group_p: NDArray[np.int64]  # (n_p,)
-    group_q: NDArray[np.int64]  # (n_q,)
+    group_p: Integers  # (n_p,)
+    group_q: Integers  # (n_q,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class WitnessRegression:
     z: Float
     y: Float
     weight: Float
-    fold: NDArray[np.int64]
+    fold: Integers
 
     def r2(self, predicted: Array) -> float:
         """Share of the labels' variance that predictions explain at their best scale.
@@ -124,7 +124,7 @@ def build_regression(
     return WitnessRegression(z, y, weight, _folds(rows, rng))
 
 
-def _folds(rows: WitnessRows, rng: np.random.Generator) -> NDArray[np.int64]:
+def _folds(rows: WitnessRows, rng: np.random.Generator) -> Integers:
     """Fold (n,) of each row: as many groups of p in every fold, and as many of q's own."""
     fold = np.empty(1 + max(int(rows.group_p.max()), int(rows.group_q.max())), dtype=np.int64)
     for groups in (rows.group_p, np.setdiff1d(rows.group_q, rows.group_p)):

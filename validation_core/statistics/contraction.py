@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from validation_core.pieces import slices
-from validation_core.statistics.effects import RateInterval
+from validation_core.statistics.effects import IntervalEstimate
 from validation_core.types import Array, Float
 
 _DRAWS = 1 << 19  # draws in float64 at a time: the table itself is never copied
@@ -54,7 +54,7 @@ def zscores(found: _Moments, truth: ArrayLike) -> Float:
     return np.where((found.variance > 0) & np.isfinite(z), z, np.nan)
 
 
-def contraction(found: _Moments, truth: ArrayLike, level: float = 0.95) -> RateInterval:
+def contraction(found: _Moments, truth: ArrayLike, level: float = 0.95) -> IntervalEstimate:
     """1 - mean variance of q / variance of the truths: (D,), which is not cut off at 0.
 
     0 is as wide as the prior, negative is wider, 1 is a point. The interval takes the log of the
@@ -71,4 +71,4 @@ def contraction(found: _Moments, truth: ArrayLike, level: float = 0.95) -> RateI
         reach = -stdtrit(max(n - 1, 1), (1 - level) / 2) * each.std(0, ddof=1) / np.sqrt(n)
         # Draws that never vary have a ratio of exactly 0.
         wide = np.where(own > 0, np.exp(reach), 1.0)
-        return RateInterval(1 - ratio, 1 - ratio * wide, 1 - ratio / wide)
+        return IntervalEstimate(1 - ratio, 1 - ratio * wide, 1 - ratio / wide)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from validation_core.statistics import two_sample_laws
 from validation_core.statistics.ranks import require_numbers
-from validation_core.types import Float
+from validation_core.types import Float, Integers
 
-Counts = NDArray[np.int64]
+Counts = Integers
 
 
 class _AucTest(NamedTuple):

@@ -43,8 +43,8 @@ _NUMBERS = 1 << 20  # of the table of binomial laws, held at a time
 _STEPS = 60
 
 
-class RateInterval(NamedTuple):
-    """A rate and its exact interval: (...) each."""
+class IntervalEstimate(NamedTuple):
+    """An estimate and its interval: (...) each."""
 
     estimate: Float
     low: Float
@@ -54,18 +54,18 @@ class RateInterval(NamedTuple):
 class _Misfit(NamedTuple):
     """Bias and width of q: (...) each; NaN where ranks do not determine them."""
 
-    bias: RateInterval
+    bias: IntervalEstimate
     """How far q sits too high, in q's own posterior sd; negative: too low."""
-    ratio: RateInterval
+    ratio: IntervalEstimate
     """q's width by the width it needs: above 1 it is under-confident, below over-confident."""
 
 
 class _Sizes(NamedTuple):
     """Bias and width of q as far as K draws determine them: (...) each."""
 
-    bias: RateInterval
+    bias: IntervalEstimate
     """An end is infinite where it is open."""
-    ratio: RateInterval
+    ratio: IntervalEstimate
     """NaN where the width is not determined."""
     open: NDArray[np.bool_]
     """Whether the bias is a bound: many truths lie beyond all draws on one side."""
@@ -73,7 +73,7 @@ class _Sizes(NamedTuple):
     """Whether q's mean and sd tell both, since most truths lie outside all draws."""
 
 
-def covered(u: ArrayLike, levels: ArrayLike = LEVELS, level: float = 0.95) -> RateInterval:
+def covered(u: ArrayLike, levels: ArrayLike = LEVELS, level: float = 0.95) -> IntervalEstimate:
     """Share of truths in q's central intervals of nominal levels (L,): (..., L).
 
     The interval of mass l holds the truth when its randomised rank is within l / 2 of 1/2, so
@@ -89,22 +89,22 @@ def covered(u: ArrayLike, levels: ArrayLike = LEVELS, level: float = 0.95) -> Ra
     inside = np.stack(
         [(off <= nominal / 2).sum(-1) for nominal in np.asarray(levels, float)], axis=-1
     )
-    return rate_interval(inside, ranks.shape[-1], level)
+    return rate_estimate(inside, ranks.shape[-1], level)
 
 
-def lower_half(u: ArrayLike, level: float = 0.95) -> RateInterval:
+def lower_half(u: ArrayLike, level: float = 0.95) -> IntervalEstimate:
     """Share of truths below q's median: (...). Above 1/2, q sits too high."""
     ranks = np.asarray(u, dtype=np.float64)
-    return rate_interval((ranks <= 0.5).sum(-1), ranks.shape[-1], level)
+    return rate_estimate((ranks <= 0.5).sum(-1), ranks.shape[-1], level)
 
 
-def rate_interval(count: ArrayLike, n: int, level: float = 0.95) -> RateInterval:
+def rate_estimate(count: ArrayLike, n: int, level: float = 0.95) -> IntervalEstimate:
     """Rates (...) of counts (...) in n trials, with Clopper-Pearson intervals."""
     count = np.asarray(count)
-    return RateInterval(count / n, *clopper_pearson(count, np.full(np.shape(count), n), level))
+    return IntervalEstimate(count / n, *clopper_pearson(count, np.full(np.shape(count), n), level))
 
 
-def excess(rates: RateInterval, nominal: ArrayLike) -> Float:
+def excess(rates: IntervalEstimate, nominal: ArrayLike) -> Float:
     """Distance (...) of a nominal rate from the interval of the true one; 0 inside.
 
     Negative where it lies inside, by its distance from the nearer end.
@@ -174,13 +174,13 @@ def misfit(u: ArrayLike, k: int, level: float = 0.95) -> _Misfit:
     m = np.stack([mean.estimate, mean.low, mean.high, mean.estimate, mean.estimate])
     s = np.stack([spread.estimate, spread.estimate, spread.estimate, spread.low, spread.high])
     place, width = _behind(m, s, k)
-    bias = RateInterval(
+    bias = IntervalEstimate(
         -place[0], np.minimum(-place[2], -place[0]), np.maximum(-place[1], -place[0])
     )
     if k == 1:
         unknown = np.full(bias.estimate.shape, np.nan)
-        return _Misfit(bias, RateInterval(unknown, unknown, unknown))
-    return _Misfit(bias, RateInterval(1 / width[0], 1 / width[4], 1 / width[3]))
+        return _Misfit(bias, IntervalEstimate(unknown, unknown, unknown))
+    return _Misfit(bias, IntervalEstimate(1 / width[0], 1 / width[4], 1 / width[3]))
 
 
 def by_moments(z: ArrayLike, k: int, level: float = 0.95) -> _Misfit:
@@ -193,18 +193,18 @@ def by_moments(z: ArrayLike, k: int, level: float = 0.95) -> _Misfit:
     """
     values = np.asarray(z, dtype=np.float64)
     if k < _MOMENTS:
-        nothing = RateInterval(*(np.full(values.shape[:-1], np.nan) for _ in range(3)))
+        nothing = IntervalEstimate(*(np.full(values.shape[:-1], np.nan) for _ in range(3)))
         return _Misfit(nothing, nothing)
     mean, spread = _intervals(np.where(np.isfinite(values), values, np.nan), level)
     # 1 / sd of k normal draws is on average `inverse` / sigma, its square `square` / sigma^2.
     inverse = np.sqrt((k - 1) / 2) * np.exp(gammaln(k / 2 - 1) - gammaln((k - 1) / 2))
     square = (k - 1) / (k - 3)
-    bias = RateInterval(*(end / inverse for end in mean))
+    bias = IntervalEstimate(*(end / inverse for end in mean))
     wobble = bias.estimate**2 * (square - inverse**2)  # of a bias, by the noise of the sd
     low, high = (np.sqrt(np.maximum(end**2 - wobble, 0.0) / square) for end in spread[1:])
     middle = np.sqrt(np.maximum(spread.estimate**2 - wobble, 0.0) / square)
     with np.errstate(divide="ignore"):
-        return _Misfit(bias, RateInterval(1 / middle, 1 / high, 1 / low))
+        return _Misfit(bias, IntervalEstimate(1 / middle, 1 / high, 1 / low))
 
 
 def one_sided(u: ArrayLike, k: int) -> NDArray[np.bool_]:
@@ -239,19 +239,19 @@ def sizes(u: ArrayLike, z: ArrayLike, k: int, level: float = 0.95) -> _Sizes:
     one_end = one_sided(ranks, k)
     measured = saturated & ~one_end & np.isfinite(moments.ratio.estimate)
     narrow = saturated & ~one_end & ~measured
-    bias = RateInterval(
+    bias = IntervalEstimate(
         *(np.where(measured, *ends) for ends in zip(moments.bias, ranked.bias, strict=True))
     )
-    ratio = RateInterval(
+    ratio = IntervalEstimate(
         *(np.where(measured, *ends) for ends in zip(moments.ratio, ranked.ratio, strict=True))
     )
     scored = _intervals(_scores(ranks), level)[0]
-    least = RateInterval(-scored.estimate, -scored.high, -scored.low)
+    least = IntervalEstimate(-scored.estimate, -scored.high, -scored.low)
     opened = _opened(least, moments.bias.estimate)
-    bias = RateInterval(
+    bias = IntervalEstimate(
         *(np.where(one_end | narrow, *ends) for ends in zip(opened, bias, strict=True))
     )
-    ratio = RateInterval(
+    ratio = IntervalEstimate(
         np.where(one_end, np.nan, ratio.estimate),
         np.where(one_end, np.nan, np.where(narrow, 0.0, ratio.low)),
         np.where(one_end, np.nan, ratio.high),
@@ -259,7 +259,7 @@ def sizes(u: ArrayLike, z: ArrayLike, k: int, level: float = 0.95) -> _Sizes:
     return _Sizes(bias, ratio, one_end | narrow, measured)
 
 
-def _opened(least: RateInterval, estimate: Float) -> RateInterval:
+def _opened(least: IntervalEstimate, estimate: Float) -> IntervalEstimate:
     """A bias that is at least that of an interval: its bound, without an end on the other side.
 
     NaN where the interval does not even tell its sign.
@@ -270,7 +270,7 @@ def _opened(least: RateInterval, estimate: Float) -> RateInterval:
     told = np.where(high, np.maximum(told, bound), np.minimum(told, bound))
     ends = told, np.where(high, bound, -np.inf), np.where(high, np.inf, bound)
     signed = np.where(high, bound > 0, bound < 0)
-    return RateInterval(*(np.where(signed, end, np.nan) for end in ends))
+    return IntervalEstimate(*(np.where(signed, end, np.nan) for end in ends))
 
 
 class _Shape(NamedTuple):
@@ -384,7 +384,7 @@ def _kurtosis_pvalue(kurtosis: Float, n: int) -> Float:
     return np.asarray(2 * ndtr(-np.abs(standard)))
 
 
-def _intervals(z: Float, level: float) -> tuple[RateInterval, RateInterval]:
+def _intervals(z: Float, level: float) -> tuple[IntervalEstimate, IntervalEstimate]:
     """Mean and sd of the numbers there are among z (..., n), with intervals."""
     there = ~np.isnan(z)
     n = there.sum(-1)
@@ -403,7 +403,7 @@ def _intervals(z: Float, level: float) -> tuple[RateInterval, RateInterval]:
     low, high = (np.sqrt(freedom * variance / chdtri(freedom, p)) for p in (tail, 1 - tail))
     intervals = (mean, mean - half, mean + half), (np.sqrt(variance), low, high)
     place, spread = (
-        RateInterval(*(np.where(n >= 2, end, np.nan) for end in interval))
+        IntervalEstimate(*(np.where(n >= 2, end, np.nan) for end in interval))
         for interval in intervals
     )
     return place, spread

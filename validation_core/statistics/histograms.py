@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import gammaln, xlogy
 
 from validation_core.statistics.intervals import binomial_quantile
-from validation_core.types import Float
+from validation_core.types import Float, Integers
 
 
 def bins(n: int, k: int) -> int:
@@ -33,7 +33,7 @@ def bins(n: int, k: int) -> int:
     return min(near, key=lambda b: abs(np.log(b / wanted)), default=wanted)
 
 
-def histogram(u: ArrayLike, bins: int) -> NDArray[np.int64]:
+def histogram(u: ArrayLike, bins: int) -> Integers:
     """Counts (..., bins) of ranks u (..., n) in equal bins of [0, 1].
 
     Raises:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import bdtr, bdtrik, betaincinv, ndtri
 
-from validation_core.types import Float
+from validation_core.types import Float, Integers
 
 
 def wilson(successes: ArrayLike, trials: ArrayLike, level: float = 0.95) -> tuple[Float, Float]:
@@ -145,7 +145,7 @@ def total_variation_bounds(auc: ArrayLike) -> tuple[Float, Float]:
     return low, np.maximum(2 * area - 1, 0.0)
 
 
-def binomial_quantile(q: ArrayLike, n: int, rate: ArrayLike) -> NDArray[np.int64]:
+def binomial_quantile(q: ArrayLike, n: int, rate: ArrayLike) -> Integers:
     """The smallest counts (...) that Binomial(n, rate) exceeds with a chance of at most 1 - q."""
     q, rate = np.broadcast_arrays(np.asarray(q, np.float64), np.asarray(rate, np.float64))
     near = np.clip(np.nan_to_num(np.ceil(bdtrik(q, n, rate))), 0, n)

@@ -11,14 +11,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from validation_core.pieces import slices
 from validation_core.statistics.intervals import holm
 from validation_core.statistics.permutation import SUMMATION_ROUNDING, share_beyond
 from validation_core.statistics.ranks import require_numbers
-from validation_core.types import Float
+from validation_core.types import Float, Integers
 
 _NUMBERS = 1 << 20  # logits turned into probabilities at a time
 
@@ -32,7 +32,7 @@ class _Local(NamedTuple):
     adjusted: Float  # (..., P), by Holm over the P observations
 
     @property
-    def worst(self) -> NDArray[np.int64]:
+    def worst(self) -> Integers:
         """Index (...) of the observation with the smallest p-value.
 
         Among equal ones, the one whose statistic is the largest multiple of its null's mean.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from validation_core.statistics.coverage import AreaToCurve, atc, coverage
-from validation_core.statistics.effects import LEVELS, RateInterval, rate_interval
+from validation_core.statistics.effects import LEVELS, IntervalEstimate, rate_estimate
 from validation_core.statistics.ranks import conformal_ranks
 from validation_core.statistics.uniformity import GRID, ecdf_band, ks
 from validation_core.types import Float
@@ -19,7 +19,7 @@ class _RegionCoverage(NamedTuple):
 
     needed: Float
     """Mass of the smallest region that holds each truth (n,): uniform if q is right."""
-    rates: RateInterval
+    rates: IntervalEstimate
     """True coverage of the nominal levels (L,)."""
     area: AreaToCurve
     """Coverage less level, integrated from 1/2 to 1: positive is under-confident."""
@@ -44,7 +44,7 @@ def regions(
     needed = 1 - conformal_ranks(log_q, log_q_draws, rng)
     inside = np.array([(needed <= nominal).sum() for nominal in np.asarray(levels, float)])
     return _RegionCoverage(
-        needed, rate_interval(inside, len(needed)), atc(needed, rng), float(ks(needed).pvalue)
+        needed, rate_estimate(inside, len(needed)), atc(needed, rng), float(ks(needed).pvalue)
     )
 
 

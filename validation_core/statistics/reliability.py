@@ -37,9 +37,9 @@ from numpy.typing import NDArray
 
 from validation_core.pieces import slices
 from validation_core.statistics.permutation import step_down
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
-Labels = NDArray[np.int64]
+Labels = Integers
 Check = Literal["share", "confidence", "curve", "over_x", "surprise"]
 """Mean of an event's probability; its slope; the largest cumulative difference; the largest
 contrast of a region of x; the log score."""

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from validation_core.statistics.intervals import binomial_quantile
@@ -22,7 +22,7 @@ from validation_core.statistics.uniformity_laws import (
     cramer_von_mises_sf,
     kolmogorov_sf,
 )
-from validation_core.types import Float
+from validation_core.types import Float, Integers
 
 GRID: Float = np.linspace(0.0, 1.0, 101)
 """Where empirical distribution functions are drawn and their band is simultaneous."""
@@ -216,15 +216,13 @@ def ecdf_band_on_grid(n: int, level: float, grid: tuple[float, ...]) -> tuple[Fl
     return lower, upper
 
 
-def _limits(n: int, outside: float, points: Float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _limits(n: int, outside: float, points: Float) -> tuple[Integers, Integers]:
     """Counts between which a Binomial(n, g) falls but for `outside`, at each g."""
     least = binomial_quantile(outside / 2, n, points)
     return least, binomial_quantile(1 - outside / 2, n, points)
 
 
-def _coverage(
-    least: NDArray[np.int64], most: NDArray[np.int64], points: Float, log_factorial: Float
-) -> float:
+def _coverage(least: Integers, most: Integers, points: Float, log_factorial: Float) -> float:
     """Probability that n F_n stays within [least, most] at all points, exactly.
 
     n uniforms are a Poisson process of rate n given its total n: the increments between points

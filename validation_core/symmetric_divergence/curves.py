@@ -21,7 +21,7 @@ from validation_core.symmetric_divergence.runs import (
     importance_sample_size,
     summarise_terms,
 )
-from validation_core.types import Array, MethodStyle
+from validation_core.types import Array, Integers, MethodStyle
 
 PlanTerms = Mapping[tuple[int, int], Terms]
 
@@ -38,7 +38,7 @@ class DivergenceCurve:
     """(P,) each, in nats; NaN where there is no estimate."""
     done: NDArray[np.bool_]
     """Positions with a finished run (P,)."""
-    failures: NDArray[np.int64]
+    failures: Integers
     """Data sets without q (P,)."""
     k: int
     bare: bool = False
@@ -57,7 +57,7 @@ class FamilyTerms(NamedTuple):
     """(I, len(MS), K), in nats; NaN where there is no run or no q."""
     done: NDArray[np.bool_]
     """Whether there is a run (I, len(MS))."""
-    failures: NDArray[np.int64]
+    failures: Integers
     """Data sets without q (I, len(MS))."""
 
 

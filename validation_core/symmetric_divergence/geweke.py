@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from validation_core.bayes.inference import Inference
 from validation_core.bayes.model import Model
@@ -24,7 +23,7 @@ from validation_core.rng import stream
 from validation_core.statistics import sign_flips
 from validation_core.study import Report, Study
 from validation_core.symmetric_divergence.runs import InferenceRun
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -38,7 +37,7 @@ class JointChains(NamedTuple):
 
     z: Array
     """(turns + 1, chains, D): first the prior's draw."""
-    lost: NDArray[np.int64]
+    lost: Integers
     """Chains on whose data inference gave no q at each turn (turns,): their z stays."""
 
 

@@ -43,7 +43,7 @@ from validation_core.symmetric_divergence.terms import (
     term_scale,
 )
 from validation_core.text import said_equals, signed_text
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 _SKL = method_style("skl").color
 
@@ -334,7 +334,7 @@ def _picture(
     )
 
 
-def _outlines(result: RunResult, places: NDArray[np.int64], two: list[int]) -> list[Array]:
+def _outlines(result: RunResult, places: Integers, two: list[int]) -> list[Array]:
     """Ellipses of a normal q (V, L, 2)."""
     if result.q is None:
         return []
@@ -342,9 +342,7 @@ def _outlines(result: RunResult, places: NDArray[np.int64], two: list[int]) -> l
     return [terms.normal_ellipses(mean, scale, share) for share in SHARES]
 
 
-def _cloud(
-    run: InferenceRun, result: RunResult, places: NDArray[np.int64], two: list[int]
-) -> Array:
+def _cloud(run: InferenceRun, result: RunResult, places: Integers, two: list[int]) -> Array:
     """Draws of q (V, S, 2) where it is not normal; (V, 0, 2) elsewhere."""
     q = None if result.q is not None else terms.closed_form_q(run, result)
     if q is None:

@@ -23,7 +23,7 @@ from validation_core.rng import stream
 from validation_core.statistics import divergence_mean
 from validation_core.statistics.divergence_rows import importance_weighted
 from validation_core.study import Report, Study
-from validation_core.types import Array, Joint
+from validation_core.types import Array, Integers, Joint
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -376,7 +376,7 @@ class Terms:
     """Terms of the divergence in nats (I, len(MS), K), NaN where there is no run yet or no q."""
     done: NDArray[np.bool_]
     """Whether there is a run (I,)."""
-    failures: NDArray[np.int64]
+    failures: Integers
     """Data sets without q (I,)."""
     seconds: Array
     """Seconds that a run took (I,), NaN where there is none."""

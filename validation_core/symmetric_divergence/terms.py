@@ -30,7 +30,7 @@ from validation_core.symmetric_divergence.runs import (
     simulate_datasets,
 )
 from validation_core.text import count_text
-from validation_core.types import Array, Float
+from validation_core.types import Array, Float, Integers
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -44,7 +44,7 @@ _CLOSEST = 1e-3  # nats: below that two posteriors are the same to any reader
 class TermSpread(NamedTuple):
     """Terms over MS of the data sets where all are finite; the others are only counted."""
 
-    places: NDArray[np.int64]
+    places: Integers
     """Which data sets (n,)."""
     d: Array
     """(len(MS), n), in nats."""
@@ -195,7 +195,7 @@ class DatasetTerms(NamedTuple):
     """log p - log q (K, 2)."""
     d: Array
     """Difference of both log weights (K,), in nats."""
-    places: NDArray[np.int64]
+    places: Integers
     """Data sets with a finite d, in order of d, at most MOST of them: the smallest, the largest
     and the median (the middle one of these) are always there."""
 
@@ -253,7 +253,7 @@ class PosteriorDraws(Study[_PosteriorSample], spec="opened"):
         return _PosteriorSample(chains.z, chains.acceptance)
 
 
-def tasks(run: InferenceRun, places: NDArray[np.int64]) -> tuple[PosteriorDraws, ...]:
+def tasks(run: InferenceRun, places: Integers) -> tuple[PosteriorDraws, ...]:
     """Blocks of draws for these data sets, in the order in which the figure needs them.
 
     Where all data sets of a run fit into a figure, runs of the same model and seed share their

@@ -30,7 +30,7 @@ from validation_core.symmetric_divergence.lines import (
 from validation_core.symmetric_divergence.lines import marks as line_marks
 from validation_core.symmetric_divergence.nats_text import ROUNDING, format_number
 from validation_core.symmetric_divergence.runs import TermSummary, summarise_terms
-from validation_core.types import Array, MethodStyle
+from validation_core.types import Array, Integers, MethodStyle
 
 PREFIXES = (10, 25, 50, 100, 200)
 """First data sets that are averaged, up to those that were simulated."""
@@ -43,7 +43,7 @@ class _SummaryCurve(NamedTuple):
     look: MethodStyle
     numbers: TermSummary
     """Summaries (A, P, X) in nats; NaN without a run, or with a data set without q."""
-    lost: NDArray[np.int64]
+    lost: Integers
     """Data sets without q (A, P, X)."""
     done: NDArray[np.bool_]
     """Whether there is a run (A, X)."""

@@ -57,11 +57,13 @@ def unwrapped(data: PosteriorTable, periods: Array | None = None) -> Angles:
     for j in columns:
         ends = (theta[:, j].min(), theta[:, j].max(), q[..., j].min(), q[..., j].max())
         period = float(found[j])
-        if max(ends[1], ends[3]) - min(ends[0], ends[2]) > (1 + 2 * _SLACK) * period:
+        points = np.concatenate([theta[:, j, None], q[..., j]], axis=1)
+        turns = _turns(points, period)
+        longer = max(ends[1], ends[3]) - min(ends[0], ends[2]) > (1 + 2 * _SLACK) * period
+        if longer and turns.any():  # else every row was unwrapped before, as a saved table is
             unlike.append(j)
             wrapped.append(tuple(float(end) for end in ends))
-        points = np.concatenate([theta[:, j, None], q[..., j]], axis=1)
-        moved = points + period * _turns(points, period)
+        moved = points + period * turns
         theta[:, j], q[..., j] = moved[:, 0], moved[:, 1:]
     return Angles(
         PosteriorTable(theta, data.x, q),

@@ -145,7 +145,7 @@ def _table(
         data.q.reshape(-1, data.q.shape[-1]), "theta_q", names
     )
     yield from ranges.coarse_column_warnings(data.x, "x", numbered)
-    yield from _content_warnings(data, names, mended=not told)
+    yield from _content_warnings(data, names, comparable=not told)
 
 
 def _samples(data: TwoSamples, names: Sequence[str]) -> Iterator[str]:
@@ -183,7 +183,7 @@ class _Summary:
 
 
 def _content_warnings(
-    data: PosteriorTable, names: Sequence[str], *, mended: bool
+    data: PosteriorTable, names: Sequence[str], *, comparable: bool
 ) -> Iterator[str]:
     """Warnings of what the draws of a table hold; where they are on another scale or in another
     order than the true values, of nothing that compares the two.
@@ -207,14 +207,14 @@ def _content_warnings(
     yield from _another_x(data, summary)
     yield from _collapsed(data, summary, names)
     yield from _whole(data, summary, whole, names)
-    if mended:
+    if comparable:
         yield from _beyond(data, summary, names)
     piled = _piled_at_ends(data, summary, whole)
-    if mended:
+    if comparable:
         yield from _clipped(summary, piled, names)
-    mixed = list(_order_of_rows(data, summary, moving)) if mended else []
+    mixed = list(_order_of_rows(data, summary, moving)) if comparable else []
     yield from mixed
-    if data.q.shape[1] > 1 and not summary.alike and mended and not mixed:
+    if data.q.shape[1] > 1 and not summary.alike and comparable and not mixed:
         yield from mixed_order_warning(data.x, summary.halves, moving)
     yield from repeats.dependent_draw_warnings(data, np.setdiff1d(fine, list(piled)))
 

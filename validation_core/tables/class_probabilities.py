@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from validation_core.tables.roles import shape_text
 from validation_core.tables.shapes import real_numbers
 from validation_core.tables.x_columns import GAPS, Missing, read_x
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 OF_CLASSES = ("probabilities", "label", "class_names")
 """Arrays of a table of probabilities that no other table has."""
@@ -30,7 +30,7 @@ class _Read(NamedTuple):
     """Probabilities (N, C) that sum to 1, classes (N,) from 0, x (N, M), and what was changed."""
 
     p: Array
-    classes: NDArray[np.int64]
+    classes: Integers
     x: Array
     x_names: NDArray[np.generic] | None
     dropped: dict[str, int]
@@ -141,7 +141,7 @@ def _advice(p: Array, total: Array) -> str:
     return "Divide each row by its sum, if they are weights of the classes."
 
 
-def _numbered(label: Array, c: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _numbered(label: Array, c: int) -> tuple[Integers, tuple[str, ...]]:
     """True classes from 0, and a note where they came numbered from 1.
 
     Raises:

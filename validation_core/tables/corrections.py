@@ -55,7 +55,7 @@ class Correction:
     """The first parameter that it is about, where it is about some."""
 
 
-class Mended(NamedTuple):
+class Corrected(NamedTuple):
     """A table with the corrections that were asked for."""
 
     data: PosteriorTable
@@ -90,7 +90,7 @@ def check_names(wanted: Sequence[str]) -> None:
             )
 
 
-def mend(data: PosteriorTable, names: Sequence[str], wanted: Sequence[str]) -> Mended:
+def correct(data: PosteriorTable, names: Sequence[str], wanted: Sequence[str]) -> Corrected:
     """Find rows, columns and scales of draws that are not those of theta; correct those asked for.
 
     Args:
@@ -133,7 +133,7 @@ def mend(data: PosteriorTable, names: Sequence[str], wanted: Sequence[str]) -> M
             draws = turn(draws)
         return draws
 
-    return Mended(kept, tuple(made), tuple(mistakes), of_draws)
+    return Corrected(kept, tuple(made), tuple(mistakes), of_draws)
 
 
 def _centres(data: PosteriorTable) -> Array:

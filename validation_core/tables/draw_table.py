@@ -161,16 +161,16 @@ def read_draw_table(arrays: Arrays, options: ReadingOptions, declared: Declared)
     corrections.check_names(options.corrections)
     saved = _saved(arrays, options)
     names, wanted = saved.names, options.corrections
-    mended = corrections.mend(saved.rows.data, names, wanted)
-    beside, told_unused = corrections.usable_densities(saved.rows.beside, mended.made)
-    rows = saved.rows.with_data(mended.data)._replace(beside=beside)
+    corrected = corrections.correct(saved.rows.data, names, wanted)
+    beside, told_unused = corrections.usable_densities(saved.rows.beside, corrected.made)
+    rows = saved.rows.with_data(corrected.data)._replace(beside=beside)
     k = rows.q.shape[1]
     undefined = {name: _as_many(a, k) for name, a in saved.given.undefined().items()}
     finite, dropped = checks.find_finite_rows(
         {"theta": rows.theta, "x": rows.x, "theta_q": rows.q, **undefined}
     )
     observed = saved.own.first
-    observed = observed and (observed[0], mended.of_draws(observed[1]))
+    observed = observed and (observed[0], corrected.of_draws(observed[1]))
     matched_rows = _in_one_precision(rows.kept(finite), observed, declared)
     unique = _without_repeats(matched_rows.rows, few="one_row" in wanted)
     rows = unique.rows
@@ -182,7 +182,7 @@ def read_draw_table(arrays: Arrays, options: ReadingOptions, declared: Declared)
         saved.arrays, observed=read.observed is not None, weighted={*weights.WEIGHTS} <= {*logs}
     )
     dropped |= unique.dropped
-    made = (*mended.made, *thinned, *([corrections.ONE_ROW] if "one_row" in wanted else []))
+    made = (*corrected.made, *thinned, *([corrections.ONE_ROW] if "one_row" in wanted else []))
     return DrawTable(
         rows=rows,
         equal=equal,
@@ -196,7 +196,7 @@ def read_draw_table(arrays: Arrays, options: ReadingOptions, declared: Declared)
         around=width,
         discrete=read.discrete,
         dropped=dropped,
-        mistakes=(*mended.mistakes, *corrections.offered(rows.theta, rows.q)),
+        mistakes=(*corrected.mistakes, *corrections.offered(rows.theta, rows.q)),
         corrected=made,
         read_as=(
             *(["draws first"] if saved.draws_first else []),

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.text import list_text
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 BLOCK = 2**20
 """Numbers looked at together."""
 _EXACT = 2.0**24  # whole numbers up to here are float32's, whoever saved them
 _NAMES = {2: "float16", 4: "float32", 8: "float64"}
 _TYPES: dict[int, np.dtype[np.floating]] = {size: np.dtype(name) for size, name in _NAMES.items()}
-_Sizes = NDArray[np.int64]
+_Sizes = Integers
 
 
 class _MatchedArrays(NamedTuple):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from validation_core.hashing import hashed
 from validation_core.pieces import slices
-from validation_core.types import Array, PosteriorTable
+from validation_core.types import Array, Integers, PosteriorTable
 
 Words = NDArray[np.uint64]
 _FEWEST = 3  # draws: of one or two an equal set tells nothing
@@ -21,7 +21,7 @@ _GOLDEN, _MIXER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 _SALT = np.array([0xD1CE], np.uint64)
 
 
-def shared_draw_groups(data: PosteriorTable) -> NDArray[np.int64] | None:
+def shared_draw_groups(data: PosteriorTable) -> Integers | None:
     """Group rows that hold the same draws.
 
     Rows of one group hold the same K draws, in any order. Discrete parameters repeat sets by
@@ -74,13 +74,13 @@ def _sums(q: Array) -> Words:
     return out
 
 
-def _repeating(words: Words) -> NDArray[np.int64]:
+def _repeating(words: Words) -> Integers:
     """The rows whose word (N,) another row has, too."""
     _, inverse, count = np.unique(words, return_inverse=True, return_counts=True)
     return np.flatnonzero(count[inverse.reshape(-1)] > 1)
 
 
-def _sets(q: Array, rows: NDArray[np.int64]) -> Words:
+def _sets(q: Array, rows: Integers) -> Words:
     """A word for the set of draws of each of these rows, whatever their order."""
     k, d = q.shape[1:]
     odd = (_GOLDEN * np.arange(1, d + 1, dtype=np.uint64)) | np.uint64(1)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from validation_core import keys
 from validation_core.tables import (
+    angles,
     checks,
     corrections,
     discrete,
@@ -39,6 +40,7 @@ from validation_core.text import count_text
 from validation_core.types import (
     Array,
     ClassProbabilities,
+    Integers,
     Joint,
     PosteriorTable,
     TruthRanks,
@@ -120,7 +122,7 @@ class Upload(ABC):
         return own_quantities({**self.densities, **self.quantities})
 
     @property
-    def groups(self) -> NDArray[np.int64] | None:
+    def groups(self) -> Integers | None:
         """The group (N,) of each row, whose rows hold one set of draws; None where none share."""
         return None
 
@@ -222,7 +224,7 @@ class TableUpload(Upload):
         return ranges.overflowing_columns(self.data, self.names, self.x_names)
 
     @cached_property
-    def groups(self) -> NDArray[np.int64] | None:
+    def groups(self) -> Integers | None:
         return shared_draws.shared_draw_groups(self.data)
 
     @property
@@ -255,9 +257,13 @@ class TableUpload(Upload):
     def arrays(self) -> dict[str, Array]:
         given = {**self.densities, **self.quantities}
         beside = given if self.weighting is None else self.weighting.arrays
-        x = {"x": self.data.x} if self.dims[1] else {}
-        table = {"theta": self.data.theta, **x, "theta_q": self.as_came.q}
-        observed = dict(zip(("x_o", "theta_o"), self.observed or (), strict=False))
+        came = self.as_came
+        table = {"theta": self._as_image(came.theta), "theta_q": self._as_image(came.q)}
+        table |= {"x": came.x} if self.dims[1] else {}
+        observed = {}
+        if self.observed is not None:
+            x_o, theta_o = self.observed
+            observed = {"x_o": x_o, "theta_o": self._as_image(theta_o)}
         own = self.observations
         if own is not None and (self.observed is None or len(own) > 1):
             observed["x_o"] = own
@@ -265,7 +271,14 @@ class TableUpload(Upload):
         ends = {} if self.bounds is None else {"bounds": self.bounds}
         mark = {} if self.around is None else {"around": np.array([self.around])}
         few = {"discrete": marks(self.discrete, self.dims[0])} if self.discrete else {}
-        return {**table, **beside, **observed, **ends, **mark, **few}
+        periods = np.array(self.periods or [0.0] * self.dims[0])
+        unlike = not np.array_equal(periods, angles.recognised(came))
+        turned = {"periods": periods} if unlike else {}  # a reader would not know them otherwise
+        return {**table, **beside, **observed, **ends, **mark, **few, **turned}
+
+    def _as_image(self, theta: Array) -> Array:
+        """Parameters (..., D) in the shape of the image that they are, if they are one."""
+        return theta.reshape(*theta.shape[:-1], *self.image) if self.image else theta
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from validation_core.tables.shapes import reshaped
 from validation_core.tables.shared_draws import shared_draw_groups
 from validation_core.tables.source import Order
 from validation_core.tables.truth_weights import weights_of_truths
-from validation_core.types import Array, PosteriorTable
+from validation_core.types import Array, Integers, PosteriorTable
 
 WEIGHTS = ("log_w", "log_w_draws")
 """Log weights of true values (N,) and of draws (N, K)."""
@@ -48,7 +48,7 @@ _NUMBERS = 20_000_000  # of a table that is made larger than it was
 _EQUAL = 1e-5  # nats: weights that differ less are equal
 _REVERSED = float(np.log(1e6))  # a right weight is taken for its reciprocal once in 1e6 tables
 
-Places = NDArray[np.int64]
+Places = Integers
 
 
 @dataclass(frozen=True, eq=False)

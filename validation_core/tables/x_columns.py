@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from validation_core.tables import roles
 from validation_core.tables.shapes import data_rows, real_numbers
 from validation_core.text import count_text
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 Missing = Literal["mask", "drop"]
 """What NaN in x means: a missing value, which is masked, or a failed simulation, which is left
@@ -158,7 +158,7 @@ def _parts(values: NDArray[np.generic]) -> NDArray[np.generic]:
     return both.reshape(len(values), -1)
 
 
-def _padding(x: Array, n: int) -> NDArray[np.int64] | None:
+def _padding(x: Array, n: int) -> Integers | None:
     """The number of values (N,) that each row has before NaN fills it up; None for no padding.
 
     Padding is what its name says where values end along the second axis of x (N, T, ...), in all
@@ -178,7 +178,7 @@ def _padding(x: Array, n: int) -> NDArray[np.int64] | None:
     return counts if lengths >= least else None
 
 
-def _with_counts(data: _Data, counts: NDArray[np.int64], most: int) -> _Data:
+def _with_counts(data: _Data, counts: Integers, most: int) -> _Data:
     """x with its padding filled, and a column with the number of values that a row has."""
     numbers = np.asarray(data.rows)
     fill = _means(numbers)

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from validation_core.relabelling.claims import x_column_name
 from validation_core.rng import stream
 from validation_core.statistics.strangeness import FEWEST, Strangeness, strangeness
 from validation_core.tables import TableUpload, Upload
 from validation_core.text import begun_text, first_text, list_text, said_equals
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 FAR = 0.01
 """p at which an observation is called unlike the simulations where nobody chose a level."""
@@ -38,7 +37,7 @@ def rank_among(
     return strangeness(x, x_o, rng, summaries=summaries)
 
 
-def independent_rows(upload: TableUpload, without: Sequence[int] = ()) -> NDArray[np.int64]:
+def independent_rows(upload: TableUpload, without: Sequence[int] = ()) -> Integers:
     """Rows whose x are independent of one another: of those that share their draws, and so their
     x, the first. An observation ranks among these alone.
 

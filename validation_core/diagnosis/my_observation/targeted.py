@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from validation_core.diagnosis.detectable_shift import POWER, detectable_shift_by_relabelling
 from validation_core.diagnosis.my_observation.answer import ObservationAnswer
@@ -18,7 +17,7 @@ from validation_core.statistics.ranks import conformal_ranks
 from validation_core.tables import TableUpload
 from validation_core.tables.bounds import widened
 from validation_core.text import count_text, number_text, said_equals
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 _TITLE = "Is q right around it?"
 _CANNOT = (
@@ -105,7 +104,7 @@ def targeted(
     )
 
 
-def _ranks(upload: TableUpload, claims: Claims, near: NDArray[np.int64], seed: int) -> Drawn:
+def _ranks(upload: TableUpload, claims: Claims, near: Integers, seed: int) -> Drawn:
     """Ranks of the clearest parameter's true values, at the rows where it is clearest."""
     which = min(range(upload.dims[0]), key=claims.parameter)
     rows, where = np.arange(upload.n), "around your observation"

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from validation_core import sampling, statistics
 from validation_core.diagnosis.evidence import RankEvidence, ranked_parameters, ranks_in_rows
 from validation_core.diagnosis.stream.learner import DRAWS, Learner, RowScore
 from validation_core.rng import stream
 from validation_core.statistics.betting import BETS, log_bets, mean_wealth
-from validation_core.types import Float, PosteriorTable
+from validation_core.types import Float, Integers, PosteriorTable
 
 FIRST = 50
 """Rows that the score first learns from."""
@@ -37,7 +36,7 @@ class RunningEvidence:
     def __init__(self, d: int, seed: int, learn: Learner | None) -> None:
         self._seed, self._learn = seed, learn
         rng = stream(seed, "stream", "ties")
-        self.parameters: NDArray[np.int64] = ranked_parameters(d, rng)
+        self.parameters: Integers = ranked_parameters(d, rng)
         """Those whose ranks are bet on."""
         self.n = 0
         """Rows so far."""

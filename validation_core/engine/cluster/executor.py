@@ -174,7 +174,7 @@ class DaskExecutor(Executor):
         try:
             client = self.link.client()
             self.workers.flush_notices(sent.store)
-            request: worker.TaskRequest = {
+            request: worker.ClusterRequest = {
                 "task": sent.text,
                 "versions": worker.required_versions(),
                 "topic": self._topic,

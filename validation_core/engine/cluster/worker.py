@@ -30,7 +30,7 @@ _LIBRARIES = ("numpy", "scipy", "torch", "geomloss")
 _importing = threading.Lock()
 
 
-class TaskRequest(TypedDict):
+class ClusterRequest(TypedDict):
     """A task for a worker: builtin values alone, none of our classes travels."""
 
     task: str
@@ -88,7 +88,7 @@ def introduce(versions: Mapping[str, str]) -> Introduction:
     return {"differs": differs} if differs else {"device": _import_what_tasks_need()}
 
 
-def run_task(request: TaskRequest, *given: Entry) -> TaskResult:
+def run_task(request: ClusterRequest, *given: Entry) -> TaskResult:
     """Run a task that reads these entries."""
     differs = _differences(request["versions"])
     if differs:
@@ -135,7 +135,7 @@ class _TaskStore(Store):
         return (kind, key) in self.made or (kind, key) in self._given
 
 
-def _reporter(worker: Any, request: TaskRequest) -> Report:
+def _reporter(worker: Any, request: ClusterRequest) -> Report:
     """Sends the first report at once, then a few a second, and the last one; stops the task.
 
     Dask leaves a thread at work whose task was cancelled, or whose program has gone: only the

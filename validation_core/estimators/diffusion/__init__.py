@@ -36,8 +36,24 @@ _State = TypeVar("_State", "Tensor", NDArray[np.floating])
 SIGMA_DATA = 0.5
 STEPS = 20
 """Reverse steps of Chen, Bansal, Scott, Appendix C.3."""
+LEFT_OUT = (0, 1, 2, 3, 4, 5)
+"""Of them, the last ones that a benchmark's q leaves out, as gamma rises."""
 
 _HIGH, _LOW, _RHO = 80.0, 0.002, 7.0
+
+
+def steps_left_out(gamma: float) -> int:
+    """Gamma as a number of steps that are left out.
+
+    Raises:
+        ValueError: unless it is one of `LEFT_OUT`.
+    """
+    if gamma not in LEFT_OUT:
+        raise ValueError(
+            f"gamma counts the steps left out, an integer from 0 to {LEFT_OUT[-1]}; got "
+            f"{gamma:g}. Choose one of those."
+        )
+    return int(gamma)
 
 
 @dataclass(frozen=True, kw_only=True)

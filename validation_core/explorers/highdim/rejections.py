@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from validation_core.drawing.marks import Mark, Over, Panel, VLine, over, written
 from validation_core.drawing.power_curves import level_line, point_key, rejection_axis
@@ -15,14 +14,14 @@ from validation_core.methods.base import Method
 from validation_core.panels import power
 from validation_core.statistics import PooledLaw
 from validation_core.text import level_text, list_text
-from validation_core.types import Array, Benchmark, BlockScores, MethodStyle
+from validation_core.types import Array, Benchmark, BlockScores, Integers, MethodStyle
 
 LEVEL = 0.05
 
 
 def count_rejections(
     methods: Sequence[Method], p: Array, q: Array, law: PooledLaw, seed: int, trials: range
-) -> NDArray[np.int64]:
+) -> Integers:
     """Trials that each method rejects: (methods,).
 
     Args:

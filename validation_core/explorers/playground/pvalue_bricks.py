@@ -42,7 +42,7 @@ from validation_core.explorers.playground.theta_panels import theta_frame
 from validation_core.methods.base import Method
 from validation_core.panels.gamma_scale import STRENGTH, GammaScale
 from validation_core.text import said_equals
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 _COLUMNS = 20  # of the histogram of p-values
 
@@ -145,7 +145,7 @@ def _place(gamma: float, scale: GammaScale) -> str:
     return scale.text(gamma) if scale.logarithmic else f"γ = {gamma:g}"
 
 
-def _piled(pvalues: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _piled(pvalues: Array) -> tuple[Integers, Integers]:
     """How many earlier trials stand in each one's column (..., R), and all columns' counts."""
     column = np.minimum((pvalues * _COLUMNS).astype(int), _COLUMNS - 1)
     there = column[..., None] == np.arange(_COLUMNS)  # (..., R, columns)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from validation_core.drawing.ecdf_difference import counted_difference
 from validation_core.drawing.marks import Axis, Panel, over, sentence, written
@@ -11,6 +10,7 @@ from validation_core.drawing.rank_histogram import rank_counts
 from validation_core.explorers.playground.sizes import PANEL_HEIGHT, SHOWN_BINS
 from validation_core.explorers.playground.study import POINTS, Ranks
 from validation_core.text import said_equals
+from validation_core.types import Integers
 
 
 def rank_histogram_panel(ranks: Ranks) -> Panel:
@@ -28,7 +28,7 @@ def rank_histogram_panel(ranks: Ranks) -> Panel:
     )
 
 
-def _counted(ranks: Ranks) -> NDArray[np.int64]:
+def _counted(ranks: Ranks) -> Integers:
     """Counts of ranks in the drawn bins (S, G, B, bins), at most POINTS in one, so a byte each."""
     return ranks.counts.reshape(*ranks.counts.shape[:-1], SHOWN_BINS, -1).sum(-1, dtype=int)
 

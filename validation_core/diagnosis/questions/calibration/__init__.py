@@ -10,9 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from validation_core import keys
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.plan import method_obstacle, upload_obstacle
 from validation_core.diagnosis.questions.base import Names, Question, Rows, TableStudy, short_name
@@ -99,7 +96,7 @@ class CalibrationQuestion(Question[CalibrationErrors]):
         """
         if self.obstacle(upload) is not None:
             return ()
-        first = RowErrorStudy(digest=upload.digest, seed=seed, densities=_fingerprint(upload))
+        first = RowErrorStudy(digest=upload.digest, seed=seed)
         for method in methods:
             if method.reads_classifier and not method_obstacle(method, upload):
                 network = tasks.method_training(upload, method, seed)
@@ -190,8 +187,3 @@ class CalibrationQuestion(Question[CalibrationErrors]):
 
     def beside(self, diagnosis: Diagnosis) -> tuple[str, ...]:
         return tuple(distance_sentences(diagnosis.records))
-
-
-def _fingerprint(upload: Upload) -> str:
-    densities = {name: np.asarray(log) for name, log in upload.densities.items()}
-    return keys.digest(**densities) if densities else ""

@@ -35,9 +35,6 @@ class RowErrorStudy(TableStudy[CalibrationErrors], spec="size"):
     about: ClassVar[str] = "Sizes of errors"
     version: ClassVar[int] = 4
 
-    densities: str = ""
-    """Fingerprint of the log densities, which the table's own does not cover."""
-
     def answer(self, upload: TableUpload, store: Store, report: Report) -> CalibrationErrors:
         del store
         data = upload.data

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from validation_core.diagnosis.questions.in_theta.result import Frame, RatioMap
 from validation_core.precision import narrow
-from validation_core.types import Array
+from validation_core.statistics.cells import variance_between_cells
+from validation_core.types import Array, Integers
 
 _CELLS = 20  # a side of a map
 FEWEST = 10
@@ -21,7 +21,7 @@ _TRUTHS = 300  # marked on a map
 
 
 def strongest_maps(
-    draws: Array, truth: Array, ratio: Array, chosen: NDArray[np.int64], frame: Frame, most: int
+    draws: Array, truth: Array, ratio: Array, chosen: Integers, frame: Frame, most: int
 ) -> list[RatioMap]:
     """Maps of the strongest pairs of some parameters, or of the one there is."""
     some = np.linspace(0, len(truth) - 1, min(_TRUTHS, len(truth))).astype(int)
@@ -44,7 +44,7 @@ def _ratio_map(
     return RatioMap(of, frame, narrow(ratio), narrow(edges), narrow(truth))
 
 
-def strongest_parameters(z: Array, ratio: Array, most: int) -> NDArray[np.int64]:
+def strongest_parameters(z: Array, ratio: Array, most: int) -> Integers:
     """Up to `most` parameters, those over whose strips the mean log ratio varies most first.
 
     Args:
@@ -59,13 +59,11 @@ def strongest_parameters(z: Array, ratio: Array, most: int) -> NDArray[np.int64]
         edges = np.quantile(part, np.arange(1, _STRIPS) / _STRIPS, axis=0)
         cell = (part[None] >= edges[:, None]).sum(0)
         for at in range(part.shape[1]):
-            strength[first + at] = _between(cell[:, at], clipped)
+            strength[first + at] = variance_between_cells(cell[:, at], clipped)
     return np.argsort(-strength, kind="stable")[:most]
 
 
-def _strongest_pairs(
-    z: Array, ratio: Array, parameters: NDArray[np.int64]
-) -> list[tuple[int, int]]:
+def _strongest_pairs(z: Array, ratio: Array, parameters: Integers) -> list[tuple[int, int]]:
     """Pairs of some parameters, that over whose cells the mean log ratio varies most first."""
     clipped = np.clip(ratio, -_CLIP, _CLIP)
     strips = {}
@@ -73,7 +71,9 @@ def _strongest_pairs(
         edges = np.quantile(z[:, parameter], np.arange(1, _STRIPS) / _STRIPS)
         strips[int(parameter)] = np.searchsorted(edges, z[:, parameter], side="right")
     combinations = [(a, b) for i, a in enumerate(strips) for b in list(strips)[i + 1 :]]
-    strength = [_between(_STRIPS * strips[a] + strips[b], clipped) for a, b in combinations]
+    strength = [
+        variance_between_cells(_STRIPS * strips[a] + strips[b], clipped) for a, b in combinations
+    ]
     return [
         combinations[i] for i in np.argsort([-variance for variance in strength], kind="stable")
     ]
@@ -116,10 +116,3 @@ def _ratio_line(values: Array, ratio: Array, side: Array) -> Array:
 
 def _times(ratio: Array) -> Array:
     return np.exp(np.clip(ratio, -_CLIP, _CLIP))
-
-
-def _between(cell: NDArray[np.int64], ratio: Array) -> float:
-    """Variance of the mean log ratio between cells."""
-    counts = np.bincount(cell)
-    mean = np.bincount(cell, ratio) / np.maximum(counts, 1)
-    return float(counts @ (mean - ratio.mean()) ** 2 / len(ratio))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from validation_core.diagnosis.questions.in_theta.result import STRIPS, Share, Tenth, ThetaStrip
 from validation_core.statistics import PooledLaw
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 _DECILES = 10
 
@@ -42,7 +42,7 @@ def region_share(
 
 
 def strip_shares(
-    truth: Array, draws: Array, k: int, parameters: NDArray[np.int64]
+    truth: Array, draws: Array, k: int, parameters: Integers
 ) -> tuple[ThetaStrip, ...]:
     """The truth's share in each strip of some parameters, in q's sds around its mean.
 

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from validation_core.diagnosis.questions.over_x.features import Kind, parameter_features
 from validation_core.diagnosis.questions.over_x.sizes import smooth_feature
@@ -14,7 +13,7 @@ from validation_core.localization import neighbours, over_x
 from validation_core.relabelling.played_truths import pick_slots, played
 from validation_core.rng import stream
 from validation_core.statistics.permutation import SINGLE_ROUNDING, share_beyond
-from validation_core.types import Array, Interval, PosteriorTable
+from validation_core.types import Array, Integers, Interval, PosteriorTable
 
 _NULLS = 999
 _SIZES: tuple[Kind, Kind] = ("shift", "width")
@@ -77,7 +76,7 @@ class NearbyRankTest:
 
 
 def nearby_rank_test(
-    table: PosteriorTable, which: NDArray[np.int64], x: Array, seed: int
+    table: PosteriorTable, which: Integers, x: Array, seed: int
 ) -> NearbyRankTest:
     """Shift and width of the truth's ranks at the rows near x, with an exact p of them all.
 

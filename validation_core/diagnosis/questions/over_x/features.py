@@ -17,7 +17,7 @@ from validation_core.relabelling.normal_scores import (
     width_scores,
 )
 from validation_core.rng import stream
-from validation_core.types import Array, PosteriorTable
+from validation_core.types import Array, Integers, PosteriorTable
 
 STAND_INS = 31
 """Draws of each row that may play the truth in a null table."""
@@ -56,9 +56,7 @@ class OverXFeatures(NamedTuple):
         return np.asarray(self.truth[feature - wide * (len(self.kinds) // 2)], np.float64)
 
 
-def select_parameters_and_rows(
-    table: PosteriorTable, seed: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def select_parameters_and_rows(table: PosteriorTable, seed: int) -> tuple[Integers, Integers]:
     """Parameters and rows that are looked at: all of them, up to MOST parameters.
 
     Of more, one half of the rows chooses those whose ranks are farthest from uniform and the
@@ -133,7 +131,7 @@ def _rows_at_once(each: int, most: int = _ROWS_AT_ONCE) -> int:
     return max(1, most // each)
 
 
-def _counts(table: PosteriorTable, who: NDArray[np.int64], rows: slice) -> tuple[Array, Array]:
+def _counts(table: PosteriorTable, who: Integers, rows: slice) -> tuple[Array, Array]:
     """Numbers of the K + 1 below and equal to each slot that plays the truth: (D, J, m)."""
     d, j = table.q.shape[2], who.shape[1]
     theta, q, who = table.theta[rows], table.q[rows], who[rows]

@@ -54,7 +54,7 @@ from validation_core.scores import apply
 from validation_core.statistics import contraction
 from validation_core.study import Report
 from validation_core.tables import TableUpload
-from validation_core.types import Array, PosteriorTable
+from validation_core.types import Array, Integers, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -78,7 +78,7 @@ class _OverXInputs(NamedTuple):
     at: XCoordinates
     plane: Array | None
     """x (n, 2) where it has two columns that vary."""
-    rows: NDArray[np.int64]
+    rows: Integers
     """(n,) places of the rows in the upload."""
 
 
@@ -209,7 +209,7 @@ class _ZScores:
     """z-scores of each parameter at the rows that are scanned, by the draws that rank them."""
 
     table: PosteriorTable
-    rows: NDArray[np.int64]
+    rows: Integers
     aside: int
     known: dict[int, Array]
 

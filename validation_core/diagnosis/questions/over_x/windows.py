@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 _BLOCKS = 20  # of equally many rows that a coordinate is cut into
 _FEWEST = 10  # rows that a stretch, and what is outside it, have at least
@@ -27,9 +27,9 @@ class ScanWindows(NamedTuple):
     """(n, C G) 1 where a row is in a block."""
     edges: Array
     """(C, G + 1); -inf and inf at the ends."""
-    first: NDArray[np.int64]
+    first: Integers
     """(W,) blocks `first` to `last` - 1 are a stretch."""
-    last: NDArray[np.int64]
+    last: Integers
     counts: Array
     """(C, W) rows in each."""
     discs: NDArray[np.float32]

@@ -28,7 +28,7 @@ from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.study import Report, Study
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.trials import TrialDesign
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -188,7 +188,7 @@ def _at(
     }
 
 
-def _rejected(study: DigitsStudy, p: Array, q: Array) -> NDArray[np.int64]:
+def _rejected(study: DigitsStudy, p: Array, q: Array) -> Integers:
     """Number of trials that each method rejects; calibration scores are p's of all trials."""
     law = statistics.PooledLaw(p)
     return count_rejections(METHODS, p, q, law, study.seed, range(study.trials))

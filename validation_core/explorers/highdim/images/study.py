@@ -30,7 +30,7 @@ from validation_core.scores.feature_classifier import FeatureClassifier, Trained
 from validation_core.scores.features import TITLES, Kind, count, extract
 from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.study import Report, Study
-from validation_core.types import Array, BlockScores, Joint, Preset
+from validation_core.types import Array, BlockScores, Integers, Joint, Preset
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -289,7 +289,7 @@ def _at(
     }
 
 
-def _rejected(study: ImagesStudy, p: Array, q: Array) -> NDArray[np.int64]:
+def _rejected(study: ImagesStudy, p: Array, q: Array) -> Integers:
     """Number of trials that each method rejects; calibration scores are p's of all trials."""
     law = statistics.PooledLaw(p)
     return count_rejections(METHODS, p, q, law, study.seed, range(study.trials))
@@ -365,7 +365,7 @@ def _hidden(
     )
 
 
-def pool_rejections(scored: ScoredImages) -> tuple[NDArray[np.int64], int]:
+def pool_rejections(scored: ScoredImages) -> tuple[Integers, int]:
     """Rejections (2, methods, B, G) summed over seeds, and the number of trials."""
     rejections = scored.rejections.astype(np.int64)
     return rejections.sum(-1), scored.trials * rejections.shape[-1]
