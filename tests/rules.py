@@ -12,7 +12,7 @@ from validation_core.diagnosis.card import Card
 from validation_core.diagnosis.questions import QUESTIONS, Answers, Asked
 from validation_core.diagnosis.questions.observation.place import unlike
 from validation_core.diagnosis.verdict import Diagnosis, NoClaims
-from validation_core.text import equals
+from validation_core.text import said_equals
 
 STATES = {
     "problem found": "problem",
@@ -120,9 +120,9 @@ def _number(text: str) -> float:
 
 
 def of_place(found: Diagnosis, answers: Answers, card: Card) -> list[str]:
-    """The same at every x only where no change was found, and no advice against it."""
+    """No change over x is found only where its p says so, and no advice against it."""
     where, wrong = facts(card).get("Where", ""), []
-    alike = where.startswith(("At every x alike", "Perhaps at every x alike"))
+    alike = where.startswith("No change over x is found")
     if "over_x" in answers and card.state == "problem":
         p = answers["over_x"].result.p_changes(found.claims)
         if alike != (p > found.alpha):
@@ -130,7 +130,7 @@ def of_place(found: Diagnosis, answers: Answers, card: Card) -> list[str]:
     if alike:
         steps = " ".join(card.next_steps)
         wrong += [
-            f"alike at every x, and yet: {word}"
+            f"no change over x, and yet: {word}"
             for word in ("Simulate more where", "Look at where q is wrong", "At my observation")
             if word in steps
         ]
@@ -151,7 +151,7 @@ def of_pvalues(found: Diagnosis, card: Card) -> list[str]:
     """One p of the verdict: the sentence's is the diagnosis's own."""
     told = re.findall(r"p (= [^\s,);]+|< [^\s,);]+)", card.sentence)
     silent = found.pvalue is None or found.upload.unusable
-    wanted = [] if silent else [equals(found.pvalue)]
+    wanted = [] if silent else [said_equals(found.pvalue)]
     wrong = [] if told == wanted else [f"the sentence has p {told}, the verdict {wanted}"]
     if found.to_json()["pvalue"] != found.pvalue:
         wrong.append("JSON has another p")

@@ -281,7 +281,7 @@ def test_the_case_of_a_bias_of_3_sd_is_told_as_a_bound(shared):
     assert np.isnan(one.bias.high)
     assert not one.ratio.known
     first = say(found, NAMES)[0]
-    assert "q sits at least 0.3 posterior sd (0.7 by q's mean and sd) too high" in first
+    assert "q sits at least 0.3 sd of a normal law (0.7 by q's mean and sd) too high" in first
     assert "22% of the true values lie outside all 50 draws of q" in first
     numbers = QUESTION.to_json(found)["parameters"][0]
     assert numbers["open"] is True

@@ -250,13 +250,15 @@ def test_one_of_two_that_is_off_is_not_counted(tmp_path):
 def test_advice_follows_what_was_found(tmp_path, monkeypatch):
     alike = asked(flows.planted("shift"), ("over_x",), tmp_path / "alike")
     facts, steps = words(alike)
-    assert facts["Where"].startswith("At every x alike")
+    assert facts["Where"].startswith("No change over x is found (p ")
+    assert "alike" not in facts["Where"], "not found is not told to be absent"
     assert "Simulate more where" not in steps
     with monkeypatch.context() as patch:  # a claim along x that the same error everywhere explains
         patch.setattr(Claims, "clearest_family", "over_x")
         again = asked(flows.planted("shift"), ("over_x",), tmp_path / "alike")
         facts, steps = words(again)
-        assert facts["Where"].startswith("Perhaps at every x alike: an error that is the same")
+        assert "is found (p " in facts["Where"]
+        assert ": an error that is the same everywhere would explain" in facts["Where"]
         assert "Simulate more where" not in steps
     ignored, steps = words(
         asked(flows.planted("ignores x_2"), ("size", "over_x", "cause"), tmp_path / "ignored")

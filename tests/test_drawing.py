@@ -8,6 +8,7 @@ import pytest
 
 from validation_core.drawing import plotly, style
 from validation_core.drawing.ecdf_difference import ecdf_difference
+from validation_core.drawing.line_names import spaced
 from validation_core.drawing.loss_curve import loss_curve
 from validation_core.drawing.marks import (
     Axis,
@@ -198,10 +199,27 @@ def test_equal_axes_of_a_grid_are_labelled_once():
 
 def test_labels_of_lines_that_end_together_stand_apart():
     lines = [Line([0, 1], [0, y], color=style.P, label=f"{y}") for y in (0.5, 0.5, 0.9)]
-    heights = [note.y for note in standing(*lines).layout.annotations]
-    assert heights[0] == 0.5
-    assert heights[1] - heights[0] > 0.05
-    assert heights[2] == 0.9
+    one, other, far = standing(*lines).layout.annotations
+    assert (one.y, other.y, far.y) == (0.5, 0.5, 0.9)  # a lead begins where its line ends
+    assert one.ay - other.ay >= 15  # pixels
+    assert far.ay is None
+
+
+@pytest.mark.parametrize(
+    ("ends", "places"),
+    [
+        ([10, 40, 70], [10, 40, 70]),
+        ([50, 50], [45, 55]),
+        ([52, 48], [55, 45]),  # in the order of their ends
+        ([20, 50, 50, 50, 90], [20, 40, 50, 60, 90]),
+        ([1, 2], [0, 10]),
+        ([99, 98, 10], [100, 90, 10]),
+        ([5] * 12, [10 * i for i in range(12)]),  # more than there is room for
+        ([], []),
+    ],
+)
+def test_names_stand_as_near_to_their_lines_as_they_can(ends, places):
+    np.testing.assert_allclose(spaced(ends, 10, 0, 100), places)
 
 
 def test_power_stands_still_as_it_is_sent_to_the_browser():
@@ -209,7 +227,9 @@ def test_power_stands_still_as_it_is_sent_to_the_browser():
     power_figure = power.power_figure(cells, "gamma", "m = 50", 0.05)
     go.Figure(power_figure.figure.to_dict())
     (line,) = (
-        trace for trace in power_figure.figure.data if trace.mode == "lines" and not trace.fill
+        trace
+        for trace in power_figure.figure.data
+        if trace.mode == "lines" and not (trace.fill or trace.showlegend)
     )
     np.testing.assert_allclose(line.y, [0.05, 0.6], rtol=1e-6)
     assert "gamma" in power_figure.title

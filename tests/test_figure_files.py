@@ -120,6 +120,20 @@ def test_a_legend_has_the_symbols_that_are_drawn():
         assert key in svg.svg(Panel([], x=UNIT, y=UNIT, legend=[("q", "#0072B2", kind)]), 300)
 
 
+def test_names_in_the_margin_stand_apart_each_led_to_by_its_line():
+    marks = [Line([0, 1], [0, 0.6], color="#0072B2", label=name) for name in ("a", "b")]
+    panel = Panel([*marks, HLine(0.1, label="level")], x=UNIT, y=UNIT, margin=60)
+    drawn_words = svg.svg(panel, 300)
+    a, b, level = (
+        re.search(rf'<text x="([\d.]+)" y="([\d.]+)"[^>]*>{name}<', drawn_words).groups()
+        for name in ("a", "b", "level")
+    )
+    assert a[0] == b[0] == level[0]
+    assert abs(float(a[1]) - float(b[1])) > 12
+    assert float(level[1]) > float(b[1]) + 50
+    assert drawn_words.count('stroke-opacity="0.6" fill="none"/>') == 2
+
+
 def test_one_point_is_drawn_where_it_stands():
     """A stroke without extent would be left out by what makes PNG and PDF."""
     alone = Panel([Points([0.5], [0.5], color="#FF0000", size=40)], x=UNIT, y=UNIT)

@@ -217,7 +217,7 @@ CARDS = {
     "bias_of_3_sd_in_a_quarter": {
         "How wrong": "at least", "Likely cause": "q is biased in part of x.",
     },
-    "linear_scale_decades": {"Likely cause": "q is too narrow (over-confident)."},
+    "linear_scale_decades": {"Likely cause": "why q is too narrow cannot be told"},
 }  # fmt: skip
 """Of files that somebody brought: words of lines of the card."""
 

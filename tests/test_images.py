@@ -218,7 +218,7 @@ def test_cifar10_is_asked_for_where_no_folder_is_named(monkeypatch, tmp_path):
     monkeypatch.delenv("NPTLAB_CIFAR10", raising=False)
     bench = Images(source="cifar10")
     x = bench.x(3, stream(14))
-    with pytest.raises(ValueError, match=r"NPTLAB_CIFAR10; it is not set\. Unpack"):
+    with pytest.raises(ValueError, match=r"start NPT Lab with NPTLAB_CIFAR10 set"):
         bench.theta(x, 0.0, stream(15))
     assert "NPTLAB_CIFAR10" in image_sources.missing("cifar10")
     assert image_sources.missing("photographs") == ""

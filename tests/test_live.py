@@ -19,6 +19,8 @@ from validation_core.drawing.marks import (
     Slider,
     over,
 )
+from validation_core.drawing.power_curves import LEVEL_KEY, line_key
+from validation_core.types import MethodStyle
 
 X = np.linspace(0, 1, 5)
 EDGES = np.linspace(-1, 1, 4)
@@ -220,6 +222,11 @@ def test_legends_travel_in_their_order():
     assert first == {"label": "p", "color": "#0072B2", "symbol": "cross"}
     words = [second["label"]["strings"][int(i)] for i in numbers(second["label"])]
     assert words == list(message.values)
+
+
+def test_a_lines_key_has_its_dash():
+    head, _ = unpacked(made(legend=[line_key("q", MethodStyle("#0072B2", "dot")), LEVEL_KEY]))
+    assert [key["symbol"] for key in head["panels"][0]["legend"]] == ["2 3", "6 4"]
 
 
 def test_legends_show_known_symbols():

@@ -12,6 +12,7 @@ from scipy.stats import binom, kstest
 
 import validation_core as npt
 from tests.conftest import ROOT
+from tests.fixed_claims import CLAIMED, SILENT, FixedClaims
 from validation_core.cli import main
 from validation_core.diagnosis.injections.draw_pool import DrawPool
 from validation_core.diagnosis.injections.tilts import MODE_TILT
@@ -21,7 +22,7 @@ from validation_core.diagnosis.questions.mend.words import mend_sentences
 from validation_core.mending import mend_table
 from validation_core.mending.function import MendFunction, pick_by_weight
 from validation_core.mending.judging import effective_share, mean_nats, resampled_table
-from validation_core.mending.ranks import calibrated_intervals, slot_ranks
+from validation_core.mending.ranks import FEWEST, calibrated_intervals, slot_ranks
 from validation_core.mending.reweighting import split_rows
 from validation_core.mending.unused_inputs import unused_inputs
 from validation_core.statistics.slots import multiclass_contributions
@@ -30,6 +31,7 @@ from validation_core.tables import Upload, read
 from validation_core.types import Interval, PosteriorTable
 
 N, K, WEEKS = 150, 40, 8
+NAMES = Names(("a", "b"), [f"week{i + 1}" for i in range(WEEKS)])
 
 
 def normal_table(seed, n=N, k=K, shift=0.0, width=1.0):
@@ -160,16 +162,54 @@ def test_draws_are_picked_as_often_as_they_weigh():
 def test_a_calibrated_interval_covers_new_true_values():
     many = 200
     narrow = normal_table(0, n=1000, k=many, width=0.7)
-    worst = calibrated_intervals(slot_ranks(narrow, many))
+    worst = calibrated_intervals(narrow, 0)
     fresh = slot_ranks(normal_table(1, n=2000, k=many, width=0.7), many)
     for j, each in enumerate(worst):
         assert not each.right
         assert each.coverage.high < 0.85
         covered = (np.abs(2 * fresh[:, 0, j] - 1) <= each.needed).mean()
         assert 0.87 < covered < 0.96, "ranks among 200 draws are coarse at the ends"
-    assert all(each.right for each in calibrated_intervals(slot_ranks(normal_table(2), K)))
+    assert all(each.right for each in calibrated_intervals(normal_table(2), 0))
     far = normal_table(3, width=0.1)
-    assert all(each.needed == 1 for each in calibrated_intervals(slot_ranks(far, K)))
+    assert all(each.needed == 1 for each in calibrated_intervals(far, 0))
+
+
+@pytest.mark.parametrize("k", [19, 30, 49])
+@pytest.mark.parametrize("law", ["continuous", "ties"])
+def test_intervals_of_a_correct_q_are_seldom_off(k, law):
+    """Their coverage is 90% at any number of draws, and of equal values."""
+    rng, tables, off = np.random.default_rng(k), 200, 0
+    for seed in range(tables):
+        slots = rng.standard_normal((300, k + 1, 1))
+        slots = np.maximum(slots, 0.5) if law == "ties" else slots
+        table = PosteriorTable(slots[:, 0], np.zeros((300, 1)), slots[:, 1:])
+        off += not calibrated_intervals(table, seed)[0].right
+    assert off <= binom.isf(0.001, tables, 0.05)
+
+
+def test_intervals_are_told_of_enough_draws_and_of_parameters_found_wrong(shifted):
+    assert calibrated_intervals(normal_table(0, k=FEWEST - 1, width=0.1), 0) == ()
+    assert len(calibrated_intervals(normal_table(0, k=FEWEST), 0)) == 2
+    names, far = Names(("a", "b")), normal_table(3, width=0.1)
+    off = replace(shifted, intervals=calibrated_intervals(far, 0))
+
+    def said(claims, result=off):
+        return " ".join(mend_sentences(result, names, claims))
+
+    assert "not even that from the least to the largest of q's draws holds 90%" in said(CLAIMED)
+    assert "q's 90% interval of b holds" in said(FixedClaims(parameters={0: 1.0}))
+    assert "No 90% interval of q is found to hold too few or too many" in said(SILENT)
+    assert "90% interval" not in said(CLAIMED, replace(off, intervals=()))
+
+
+@pytest.mark.parametrize(("outside", "told"), [(0.11, False), (0.2, True)])
+def test_true_values_beyond_all_draws_are_told_where_they_are_more_than_chance(
+    shifted, outside, told
+):
+    assert shifted.outside_expected < 0.1
+    beyond = replace(shifted, outside=outside, outside_expected=0.1)
+    assert ("lie beyond all of" in " ".join(mend_sentences(beyond, NAMES, CLAIMED))) == told
+    assert "lie beyond all of" not in " ".join(mend_sentences(beyond, NAMES, SILENT))
 
 
 @pytest.mark.parametrize(
@@ -200,18 +240,58 @@ def test_inputs_of_a_right_q_are_seldom_said_to_be_ignored():
     for seed in range(200):
         table = weekly_table(seed, [0, 1, 2], n=100)
         seen = PosteriorTable(table.theta, table.x[:, :3], table.q)
-        told += bool(unused_inputs(seen, slot_ranks(seen, 30), seed))
+        told += ignored_at(seen, seed)
     assert told <= binom.isf(0.001, 200, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("tables", "level"), [(60, 0.01), pytest.param(200, 0.05, marks=pytest.mark.slow)]
+)
+def test_an_input_that_only_qs_width_depends_on_is_seldom_said_to_be_ignored(tables, level):
+    """Neither theta nor q's mean follows x_2; far out in x_2 q is too narrow."""
+    told = 0
+    for seed in range(tables):
+        rng = np.random.default_rng(seed)
+        x = rng.standard_normal((300, 3))
+        width = np.where(np.abs(x[:, 1]) > 1.6, 0.1, 1.0)[:, None, None]
+        theta = x[:, :1] + rng.standard_normal((300, 4))
+        q = x[:, :1, None] + width * rng.standard_normal((300, 200, 4))
+        told += ignored_at(PosteriorTable(theta, x, q), seed, level, draws=200)
+    assert told <= binom.isf(0.001, tables, level)
+
+
+def ignored_at(table, seed, level=0.05, draws=30):
+    """Whether any column is said to be ignored at this level."""
+    found = unused_inputs(table, slot_ranks(table, draws), seed)
+    return any(each.pvalue <= level for each in found)
+
+
+def test_the_claim_that_an_input_is_ignored_keeps_the_users_level(shifted):
+    (one,) = unused_inputs(*_with_ranks(weekly_table(0, list(range(WEEKS - 1)))), 0)
+    found = replace(shifted, unused=(replace(one, pvalue=0.03),))
+    for alpha, told in ((0.05, True), (0.01, False)):
+        said = " ".join(mend_sentences(found, NAMES, FixedClaims(alpha=alpha)))
+        assert ("q does not use week8" in said) == told
+
+
+def _with_ranks(table):
+    return table, slot_ranks(table, 30)
+
+
+def test_inputs_are_not_asked_where_a_row_has_one_to_itself():
+    """Its slope is that row's alone: no error of it can be told."""
+    table = weekly_table(0, [0])
+    table.x[:, 1] = np.arange(len(table)) == 3
+    assert unused_inputs(table, slot_ranks(table, 30), 0) is None
 
 
 def test_neighbouring_inputs_are_named_as_a_range(shifted):
     table = weekly_table(0, [0, 1, 2, 3])
     found = replace(shifted, unused=unused_inputs(table, slot_ranks(table, 30), 0))
-    names = Names(("a", "b"), [f"week{i + 1}" for i in range(WEEKS)])
-    said = " ".join(mend_sentences(found, names, found=True))
+    said = " ".join(mend_sentences(found, NAMES, CLAIMED))
     assert "q does not use week5 to week8: true values follow them" in said
     assert "nats from the true posterior (KL(p‖q), lower end" in said
-    silent = " ".join(mend_sentences(found, names, found=False))
+    silent = " ".join(mend_sentences(found, NAMES, SILENT))
     assert "does not use" not in silent
     assert "at least" not in silent
 
@@ -266,7 +346,7 @@ def test_the_one_file_refuses_in_one_line(results, tmp_path, arrays, said):
 
 def test_a_lower_bound_is_rounded_down(shifted):
     low = replace(shifted, gain=Interval(0.2, 0.1268, 0.3))
-    said = " ".join(mend_sentences(low, Names(("a", "b"), ("x",)), found=True))
+    said = " ".join(mend_sentences(low, NAMES, CLAIMED))
     assert "q is at least 0.12 nats from the true posterior" in said
 
 

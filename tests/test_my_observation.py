@@ -14,7 +14,7 @@ from validation_core.diagnosis import examples
 from validation_core.diagnosis.card import diagnosis_card
 from validation_core.diagnosis.evidence_curve import evidence_curve
 from validation_core.diagnosis.my_observation.look import look, observation_at, own_observation
-from validation_core.diagnosis.my_observation.near import evidence_near
+from validation_core.diagnosis.my_observation.near import evidence_near, near
 from validation_core.diagnosis.questions.observation.place import unlike
 from validation_core.diagnosis.verdict import verdict
 from validation_core.tables import Upload
@@ -96,6 +96,37 @@ def test_of_correct_tables_few_are_ever_rejected_near_an_observation():
         table = PosteriorTable(given["theta"], given["x"], given["theta_q"])
         rejected += evidence_near(table, np.zeros(3), seed).pvalue <= 0.05
     assert rejected <= 16  # more in 0.1%
+
+
+def test_nothing_is_called_wrong_near_a_correct_table_but_by_the_evidence():
+    """Evidence alone has the level: beside it ranks of p below alpha are no second claim."""
+    tables, silent = 100, 0
+    for seed in range(tables):
+        given = arrays(seed, n=80)
+        table = PosteriorTable(given["theta"], given["x"], given["theta_q"])
+        answer = near(table, np.zeros(3), ("a", "b"), alpha=0.2, seed=seed)
+        p = answer.numbers["nearest_rows"]["pvalue"]
+        if answer.wrong:
+            continue
+        silent += p <= 0.2
+        (said,) = answer.sentences[1:]
+        assert "as it should be" not in said
+        assert "posterior sd too" not in said
+        assert ("nothing is claimed" in said) == (p <= 0.2)
+        assert ("show no error" in said) == (p > 0.2)
+    assert silent > 5  # or nothing was looked at
+
+
+def test_near_an_error_every_sentence_keeps_to_the_level_that_is_asked_for():
+    given = arrays(bias=0.55, near=60)
+    table = PosteriorTable(given["theta"], given["x"], given["theta_q"])
+    usual, strict = (
+        near(table, np.zeros(3), ("a", "b"), alpha=alpha, seed=0) for alpha in (0.05, 1e-6)
+    )
+    assert usual.wrong
+    assert "q's a sits" in " ".join(usual.sentences)
+    assert not strict.wrong
+    assert "q's a" not in " ".join(strict.sentences)
 
 
 def test_a_row_is_left_out_of_what_it_is_judged_by():
@@ -295,6 +326,8 @@ def test_the_page_opens_with_an_example(monkeypatch):
     assert not any("second wave" in text.value for text in page.caption)
     assert any("Row 0 of the example" in text.value for text in page.caption)
     assert "looks like one of the simulations" in " ".join(text.value for text in page.markdown)
+    page.segmented_control(key="look-at").set_value("typed").run()
+    assert page.text_input(key="look-x").label.endswith("infected on day 48 and 7 more")
 
 
 def test_a_file_holds_several_observations_and_what_q_predicts(tmp_path):

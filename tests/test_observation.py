@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import pytest
 
 from tests.conftest import in_turn
-from tests.fixed_claims import CLAIMED
+from tests.fixed_claims import CLAIMED, FixedClaims
 from validation_core import codec, diagnosis, keys, statistics, tables
 from validation_core.diagnosis import learning, method_runs
 from validation_core.diagnosis import tasks as diagnoses
@@ -129,7 +129,7 @@ def test_q_is_found_wrong_where_it_is_and_not_elsewhere(store):
     )
     assert chance.startswith("The learned chance that a draw is the true value runs from 0.")
     assert "q's b sits" in nearby
-    assert "posterior sd too low." in nearby
+    assert nearby.endswith("too low.")
     assert "dose = " in where
     assert "with 39 null classifiers" in note(there, ("a", "b"))
     assert QUESTION.finds(there, CLAIMED)
@@ -147,7 +147,7 @@ def test_a_q_that_is_too_wide_nearby_is_told_so():
     assert worst.parameter == 0
     assert 1.4 < worst.width.low < worst.width.estimate < worst.width.high < 3
     assert worst.width.low <= 2 <= worst.width.high
-    said = nearby_text(nearby, NAMES)
+    said = nearby_text(nearby, NAMES, 0.05, claimed=True)
     assert f"q's mass is {interval_text(worst.width)} times as wide as it should be" in said
     assert said.endswith("(too wide).")
 
@@ -163,21 +163,52 @@ EXACT = NearbyRanks(1, Interval(-0.2, -0.39, -0.01), Interval(1.0, 0.8, 1.3), 0.
 
 
 def test_nearby_only_parameters_that_are_off_are_named_by_sizes_that_are_told():
-    said = nearby_text(nearby_of(OFF, EXACT), ("inclination", "phase"))
+    said = nearby_text(nearby_of(OFF, EXACT), ("inclination", "phase"), 0.05, claimed=True)
     assert "q's inclination sits 0.90 [0.60, 1.20] posterior sd too high." in said
     assert "phase" not in said
     assert "1.01" not in said
     unsized = replace(OFF, shift=Interval(0.1, -0.1, 0.3))
-    said = nearby_text(nearby_of(unsized, EXACT), ("inclination", "phase"))
+    said = nearby_text(nearby_of(unsized, EXACT), ("inclination", "phase"), 0.05, claimed=True)
     assert "the true values' ranks in inclination are not those of a correct q" in said
-    quiet = nearby_text(nearby_of(OFF, EXACT, p=0.3), ("inclination", "phase"))
+    quiet = nearby_text(nearby_of(OFF, EXACT, p=0.3), ("inclination", "phase"), 0.05, claimed=True)
     assert "inclination" not in quiet
 
 
+def test_nearby_nothing_is_said_of_q_beyond_the_level_nor_beside_a_test_that_claims_nothing():
+    less = nearby_of(replace(OFF, pvalue=0.02), EXACT, p=0.02)
+    strict = nearby_text(less, ("inclination", "phase"), 0.01, claimed=True)
+    assert "ranks show no error (p = 0.02, " in strict
+    alone = nearby_text(less, ("inclination", "phase"), 0.05, claimed=False)
+    assert "by themselves have p = 0.02 " in alone
+    assert alone.endswith("of which nothing is claimed.")
+    assert "inclination" not in strict + alone
+    assert "inclination" in nearby_text(less, ("inclination", "phase"), 0.05, claimed=True)
+
+
+def test_the_level_that_is_asked_for_is_that_of_every_sentence(store):
+    """L-C2ST of 39 nulls has p = .025 at least: it claims at 5%, and at 1% nothing is called
+    wrong."""
+    upload = wrong_on_the_right()
+    found = run(upload, store, where=[1.2], methods=(CoLT(),))
+    assert found.ball.low > 0 or found.ball.high < 0
+    names = Names(("a", "b"))
+    usual, strict = FixedClaims(), FixedClaims(alpha=0.01)
+    assert QUESTION.finds(found, usual)
+    assert not QUESTION.finds(found, strict)
+    said, less = (" ".join(QUESTION.describe(found, names, one)) for one in (usual, strict))
+    for wrong in ("looks wrong", "q's b sits", "than q gives it"):
+        assert wrong in said
+        assert wrong not in less
+    assert "L-C2ST finds nothing against q at this observation (p = 0.025)" in less
+    assert "of which nothing is claimed" in less
+
+
 def test_nearby_says_among_which_rows_it_looked():
-    apart = nearby_text(nearby_of(OFF, EXACT), ("inclination", "phase"))
+    apart = nearby_text(nearby_of(OFF, EXACT), ("inclination", "phase"), 0.05, claimed=True)
     assert apart.startswith("Of 400 rows at the 50 nearest in x (p = 0.001), ")
-    own = nearby_text(nearby_of(OFF, EXACT), ("inclination", "phase"), own=True)
+    own = nearby_text(
+        nearby_of(OFF, EXACT), ("inclination", "phase"), 0.05, claimed=True, own=True
+    )
     assert own.startswith("Of 400 rows, its own with them, at the 50 nearest in x")
 
 
@@ -185,9 +216,9 @@ def test_nearby_a_bias_beyond_all_draws_is_a_bound(store):
     table = normals(n=400, k=40, m=1, seed=3)
     far = PosteriorTable(table.theta + np.array([6.0, 0.0]), table.x, table.q)
     nearby = nearby_rank_test(far, np.arange(2), np.zeros(1), 0)
-    said = nearby_text(nearby, NAMES)
+    said = nearby_text(nearby, NAMES, 0.05, claimed=True)
     assert "q's mass sits at least 2." in said
-    assert said.endswith("posterior sd too low.")
+    assert said.endswith("too low.")
     result = AtObservation(local=LocalOnly(nearby))
     row = QUESTION.rows(result, Names(NAMES), CLAIMED)[0]
     assert row["bias nearby, posterior sd (+ is too high)"].startswith("−2.")

@@ -228,7 +228,7 @@ def test_the_film_of_another_gamma_learns_by_itself(page):
     assert page.select_slider(key="gamma-mean_shift").value == 0.3
     assert services().store.has("results", _task(gamma=0.3).key)
     page.run()
-    assert "The ball at this step" in _payloads(page)
+    assert "The region at this step" in _payloads(page)
 
 
 def test_gamma_has_one_name_in_the_address():
@@ -297,12 +297,12 @@ def test_fresh_anchors_show_their_budget(page, monkeypatch):
     monkeypatch.undo()  # the recipe's own numbers; nothing is trained
     services.clear()
     page.run()
-    words = "Training draws 700 times from p and 70,000 times from q, for all 7 gammas."
-    assert words in _said(page)
+    words = "One localizer for all 7 gammas, of every view but Training, trains on"
+    assert f"{words} 700 draws of p and 70,000 of q." in _said(page)
     page.toggle(key="fresh").set_value(True).run()
     p, q = CoLT(fresh=True).recipe(100, 500).for_all_gammas(7).spent()
     assert p > 10_000
-    assert f"Training draws {p:,} times from p and {q:,} times from q" in _said(page)
+    assert f"{words} {p:,} draws of p and {q:,} of q." in _said(page)
     services.clear()
 
 

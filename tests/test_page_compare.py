@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.compare import numbers
 from pages.compare.controls import CompareChoice
+from pages.ui.services import services
 from tests.conftest import ROOT
 from tests.picture_reading import Picture
 from validation_core.benchmarks import BayesModel, Digits, Gaussian
@@ -71,11 +72,34 @@ def test_it_opens_on_a_figure_of_a_paper(page):
     assert not [button for button in page.button if button.key == "run-compare"]
 
 
+def test_what_opens_without_a_curve_is_marked(page):
+    page.run()
+    marked = [name.endswith(" (not yet run)") for name in page.selectbox(key="comparison").options]
+    known = [*comparisons.figures(), *comparisons.demonstrations()]
+    stored = {one.name for one in comparisons.shipped()}
+    assert marked == [one.name not in stored for one in known] + [False]
+
+
+def test_reasons_and_prices_are_of_the_headlines_gamma(page):
+    page.run()
+    (why,) = re.findall(r"Why the tests disagree\.\*\* At (gamma = [\d.]+),", _texts(page))
+    assert f"At {why}, q is rejected" in _texts(page)
+    chosen = comparisons.figures()[0].sweep
+    found = progress.collect(chosen, services().store)
+    assert f"gamma = {curves.cost(chosen, found, 'draws').start[0]:g}" == why
+
+
+def test_without_a_strength_none_is_said(page):
+    page.query_params["comparison"] = "blind"
+    page.run()
+    assert "gamma" not in _texts(page).split("Draws that one test uses up")[0]
+
+
 def test_the_price_comes_before_the_run(own):
     assert not own.exception
     assert not _charts(own)
     said = _texts(own)
-    assert "pieces of work are missing" in said
+    assert "Not computed yet: about " in said
     assert "first picture" in said
     assert "GB of memory" in said
     assert list(own.dataframe[0].value["Trials run"]) == [0, 0]
@@ -344,7 +368,7 @@ def test_some_gammas_are_enough(own):
     own.multiselect(key="gammas-gaussian-mean_shift").set_value(["0", "0.3"]).run()
     assert not own.exception
     left = own.caption[-1].value
-    assert "pieces of work are missing" in left
+    assert "Not computed yet: about " in left
 
 
 def test_a_stopped_run_does_not_block_another(own, monkeypatch):

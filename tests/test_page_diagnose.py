@@ -303,9 +303,9 @@ def test_samples_say_what_they_are(page):
 @pytest.mark.usefixtures("_few_questions")
 def test_level_and_seed_are_asked(page):
     upload(page, **far())
-    before = every_test(page)["p-value"].tolist()
+    before = every_test(page)["Value"].tolist()
     page.number_input(key="seed").set_value(1).run()
-    assert every_test(page)["p-value"].tolist() != before
+    assert every_test(page)["Value"].tolist() != before
     page.select_slider(key="level").set_value(0.01).run()
     assert "level 1%" in re.sub("<[^>]*>", "", card(page))
 
@@ -634,6 +634,7 @@ def test_a_mistake_of_the_file_is_asked_about_first_and_corrected_by_a_button(pa
     upload(page, theta=theta, x=theta, theta_q=q)
     assert title(page) == "Correct the file first"
     assert not page.table  # nothing is tested yet
+    assert any("no test says anything" in warning.value for warning in page.warning)
     assert "theta_q = theta_q[..., [1, 0]]" in page.code[-1].value
     page.button(key="correct").click().run()
     assert title(page) != "Correct the file first"
@@ -642,6 +643,9 @@ def test_a_mistake_of_the_file_is_asked_about_first_and_corrected_by_a_button(pa
     assert title(page) == "Correct the file first"
     page.button(key="as-it-is").click().run()
     assert page.table
+    warned = [warning.value for warning in page.warning]
+    assert any("Tested as saved" in one for one in warned)
+    assert not any("no test says anything" in one for one in warned)
 
 
 STATED = re.compile(r"\bp(?:-value)?\s*(?:=|<|&lt;)\s*\d[^,;)\s]*")

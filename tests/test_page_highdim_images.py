@@ -195,3 +195,5 @@ def test_what_is_not_here_says_how_to_get_it(monkeypatch, setting, words):
     page.run()
     assert not page.exception
     assert words in page.info[0].value
+    marks = [option for group in page.button_group for option in group.options if "(" in option]
+    assert any("needs " in mark for mark in marks)

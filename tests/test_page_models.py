@@ -88,7 +88,7 @@ def fill(store):
 
 def test_an_empty_store_is_said_in_a_sentence(services):
     page = opened()
-    assert "0 files take 0.0 of 2,048 MiB" in page.markdown[0].value
+    assert "0 files take 0 of 2 GiB" in page.markdown[0].value
     assert "Nothing is kept yet" in captions(page)
     assert "Nothing runs at the moment" in captions(page)
     assert not page.dataframe
@@ -133,7 +133,7 @@ def test_the_bound_can_be_lowered(services):
     fill(services.store)
     page = opened().number_input(key="bound").set_value(0.5).run()
     assert services.store.limit == 2**29
-    assert "of 512 MiB" in page.markdown[0].value
+    assert "of 0.5 GiB" in page.markdown[0].value
 
 
 def test_notices_of_the_store_are_shown_and_dismissed(services):
@@ -175,7 +175,9 @@ def test_a_waiting_job_says_what_is_ahead_of_it(held):
     first = engine.submit([SelfCheck(seed=0)], "someone", "Of another visitor")
     wait_for(lambda: first.snapshot().state == "running")
     engine.submit([SelfCheck(seed=1)], "someone", "Behind it")
-    assert "Waiting behind 1 job of other visitors." in captions(opened())
+    page = opened()
+    assert "Waiting behind 1 other job." in captions(page)
+    assert "Behind it" in [bar.proto.text for bar in page.get("progress")]  # no time yet
 
 
 def test_a_page_that_is_shut_lets_its_work_go(services):

@@ -98,6 +98,14 @@ def test_the_answer_of_the_paper(page):
     assert shown(head["headline"], numbers, (20, 0)).startswith("At c = 1 and 0°, C2ST catches q")
 
 
+@pytest.mark.parametrize("n", [50, 100, 1000])
+def test_no_loss_is_the_thresholds_where_that_is_at_its_best_place(n):
+    why = weak_classifiers_pictures.headline(weak_classifiers.closed_form_power(n)).parts["why"]
+    best = weak_classifiers_pictures.OFFSETS == 0
+    assert not any("threshold" in words for words in why.values[best].ravel())
+    assert n > 50 or any("counting right answers" in words for words in why.values[best].ravel())
+
+
 def test_headline_at_a_hundred_draws():
     exact = weak_classifiers.closed_form_power(100)
     text = weak_classifiers_pictures.headline(exact)

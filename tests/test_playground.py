@@ -301,7 +301,7 @@ def test_a_brick_stands_at_its_pvalue_and_the_highest_column_fills_the_wall(smal
 def test_new_samples_go_on_after_the_last_without_repeats(small, drawn, monkeypatch):
     study, seen, store = small
     monkeypatch.setattr(new_samples, "services", lambda: Services(store, None))
-    monkeypatch.setattr(new_samples, "stored", lambda key, more: more.load(store))
+    monkeypatch.setattr(new_samples, "stored", lambda more: more.load(store))
     assert new_samples.window(study, seen, 0) == (range(4), seen)
     assert new_samples.window(study, seen, 3) == (range(4), seen), "none is there yet"
     for number in (4, 5):

@@ -16,6 +16,7 @@ from validation_core.explorers.playground.study import (
     METHODS,
     POWER_BETAS,
     PlaygroundStudy,
+    betas_of,
     named,
     shipped,
 )
@@ -156,6 +157,18 @@ def test_a_wall_claims_nothing_where_q_is_the_truth(picture):
             assert alike(percents(words)[0], (pvalues[beta, gamma] <= LEVEL).mean())
 
 
+def test_a_wall_that_is_not_level_even_if_q_is_correct_says_why(picture):
+    for name, why in (
+        ("sbc", "peak at 1 comes from the Bonferroni correction"),
+        ("c2st", "a column may stay empty"),
+        ("uniform", "the wall would be level"),
+    ):
+        method = next(method for method in METHODS if method.name == name)
+        head, _ = unpacked(pvalue_bricks.pvalue_bricks(picture.seen, method, betas_of(method)))
+        single = name == "sbc" and picture.seen.where.p.shape[-1] == 1
+        assert (why in head["panels"][0]["caption"]) != single
+
+
 def test_a_benchmark_without_gamma_is_not_placed_on_it():
     study = PlaygroundStudy(benchmark=named()["blind_prior"])
     seen = study.load(Store(None, gallery=FOLDER))
@@ -166,15 +179,32 @@ def test_a_benchmark_without_gamma_is_not_placed_on_it():
 def test_equally_good_tests_are_told_as_such():
     """Of five tests in the order C2ST, Multiple, Uniform, CoLT, SBC."""
     for rate, words in (
-        ([0.2, 0.3, 0.9, 0.4, 0.1], "90% of repeats, the most of five tests; SBC in 10%"),
-        ([1, 1, 1, 1, 0.05], "100% of repeats, like 3 others; SBC in 5%, the fewest."),
-        ([0.2, 0.3, 0.06, 0.87, 0.1], "6% of repeats, the fewest of five tests; CoLT in 87%"),
-        ([0.2, 0.3, 0.5, 0.87, 0.1], "50% of repeats; CoLT in 87%, the most of five tests; SBC"),
-        ([0.2, 0.3, 0.06, 1, 1], "6% of repeats, the fewest of five tests; CoLT in 100%, like 1"),
-        ([0.06, 0.3, 0.06, 1, 1], "6% of repeats, like 1 other; CoLT in 100%, like 1 other."),
+        ([0.2, 0.3, 0.9, 0.4, 0.1], "90% of repeats, the most of five tests; SBC would in 10%"),
+        (
+            [1, 1, 1, 1, 0.05],
+            "100% of repeats, and so would three other tests; SBC would in 5%, the fewest.",
+        ),
+        (
+            [0.2, 0.3, 0.06, 0.87, 0.1],
+            "6% of repeats, the fewest of five tests; CoLT would in 87%",
+        ),
+        (
+            [0.2, 0.3, 0.5, 0.87, 0.1],
+            "50% of repeats; CoLT would in 87%, the most of five tests; SBC",
+        ),
+        (
+            [0.2, 0.3, 0.06, 1, 1],
+            "6% of repeats, the fewest of five tests; CoLT would in 100%, and so would one",
+        ),
+        (
+            [0.06, 0.3, 0.06, 1, 1],
+            "6% of repeats, and so would one other test; CoLT would in 100%, and so would one "
+            "other test.",
+        ),
         (
             [0.1, 0.3, 0.5, 0.87, 0.1],
-            "50% of repeats; CoLT in 87%, the most of five tests; SBC in 10%, like 1 other.",
+            "50% of repeats; CoLT would in 87%, the most of five tests; SBC would in 10%, and so "
+            "would one other test.",
         ),
         ([1, 1, 1, 1, 1], "100% of repeats, as would all five tests."),
     ):

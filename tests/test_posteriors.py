@@ -293,6 +293,36 @@ def test_a_nearest_among_equals_is_claimed_in_at_most_a_twentieth():
     assert claims <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]
 
 
+@pytest.mark.parametrize(("tables", "n"), [(2, 2), (2, 4), (6, 5), (12, 10)])
+def test_of_few_rows_neither_a_nearest_nor_a_parameter_is_claimed_too_often(tables, n):
+    """Normal quantiles would claim a nearest in a fifth to a third of these."""
+    trials, nearest, parameters, measures = 400, 0, 0, 0
+    for trial in range(trials):
+        rng = np.random.default_rng([trial, n])
+        theta = rng.standard_normal((n, 1))
+        scores = [
+            posteriors.row_scores(PosteriorTable(theta, theta, rng.standard_normal((n, 10, 1))))
+            for _ in range(tables)
+        ]
+        ranking = posteriors.ranking(scores)
+        nearest += bool(ranking.farther)
+        off = posteriors.parameters(scores, 0)[1:]
+        parameters += bool(((off[..., 1] > 0) | (off[..., 2] < 0)).any())
+        (energy,) = posteriors.measures([table(0)] * tables, [()] * tables, scores)
+        measures += any(energy.closer(i) is not None for i in range(1, tables))
+    most = statistics.binomial_bounds(trials, 0.05, 0.999)[1]
+    assert max(nearest, parameters, measures) <= most
+
+
+def test_one_row_is_no_comparison():
+    one, other = (
+        Upload.of({"theta": np.zeros((1, 1)), "x": np.zeros((1, 1)), "theta_q": q}, order="NKD")
+        for q in np.random.default_rng(0).standard_normal((2, 1, 9, 1))
+    )
+    assert posteriors.unlike(one, other).startswith("Paired differences need at least 2 rows")
+    assert posteriors.ranking([posteriors.row_scores(each.data) for each in (one, other)]) is None
+
+
 def test_the_figure_has_a_row_for_each_the_nearest_first():
     ranking = ranked(table(0, shift=0.8), table(1), table(2))
     drawing = draw.energy_score_gaps(ranking, ["<i>far", "near", "same"])

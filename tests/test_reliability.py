@@ -344,6 +344,17 @@ def test_a_discrete_parameter_is_tested_by_its_shares(tmp_path):
         npt.reliability(table, "mass", progress=False)
 
 
+@pytest.mark.parametrize("k", [1, 4])
+def test_what_q_states_does_not_count_the_true_value(k):
+    rng = np.random.default_rng(0)
+    theta, q = rng.random((600, 1)) < 0.6, rng.random((600, k, 1)) < 0.2
+    table = npt.Table(1.0 * theta, rng.standard_normal((600, 1)), 1.0 * q, names=["m"])
+    found = npt.reliability(table, progress=False)
+    assert f"stated with {q.mean():.1%} on average, and true in {theta.mean():.1%}" in str(
+        found.sentences
+    )
+
+
 def test_the_command_line_prints_and_writes_it(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "cache"))
     p, classes = drawn(1, n=400)

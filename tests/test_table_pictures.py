@@ -10,7 +10,7 @@ from validation_core.diagnosis.questions.calibration.table_pictures import (
     recovery_picture,
 )
 from validation_core.drawing.image import figure_file
-from validation_core.drawing.marks import Band, Line, Note, Points
+from validation_core.drawing.marks import Band, Line, Points
 from validation_core.types import PosteriorTable
 
 
@@ -41,7 +41,14 @@ def test_lines_within_the_band_are_grey_and_those_that_leave_it_are_named():
     lines = [mark for mark in drawn.picture.marks if isinstance(mark, Line)]
     assert [line.hover.partition(":")[0] for line in lines] == ["also right", "right", "narrow"]
     assert len({line.color for line in lines}) == 2
-    assert [mark.words for mark in drawn.picture.marks if isinstance(mark, Note)] == ["narrow"]
+    assert drawn.picture.legend == [("narrow", lines[-1].color, "line")]
+
+
+def test_each_of_the_worst_lines_has_a_colour_of_its_own():
+    drawn = ranks_of_all_picture(table([0.5] * 6), range(6), list("abcdef"), seed=0)
+    named = {name: color for name, color, _ in drawn.picture.legend}
+    assert list(named) == list("abcd")
+    assert len({*named.values()}) == 4
 
 
 def test_all_lines_together_stay_in_the_band_of_a_correct_q():

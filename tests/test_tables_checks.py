@@ -77,7 +77,7 @@ def test_of_several_simulations_of_one_theta_one_is_used_and_it_is_said():
     densities = {"log_q": np.arange(300.0), "log_q_draws": np.zeros((300, K))}
     upload = Upload.of({**arrays, **densities})
     assert upload.n == len(np.unique(upload.data.theta, axis=0)) == 30
-    assert upload.dropped == {"theta of another row": 270}
+    assert upload.dropped == {"another row has the same theta": 270}
     assert "30 distinct true values with 10 simulations each" in upload.notes[0]
     rows = upload.densities["log_q"].astype(int)  # which of them are left
     assert len(set(rows % 10)) > 5  # not always the first
@@ -323,7 +323,7 @@ def test_draws_of_a_chain_are_warned_of():
     off = arrays["theta_q"] - arrays["x"][:, None] / 2
     for i in range(1, K):
         off[:, i] = 0.8 * off[:, i - 1] + 0.6 * off[:, i]
-    assert "thinned" in only(arrays, "correlated (0.6", theta_q=arrays["x"][:, None] / 2 + off)
+    assert "thinned" in only(arrays, "correlated (0.7", theta_q=arrays["x"][:, None] / 2 + off)
 
 
 def test_draws_that_repeat_are_warned_of():
@@ -436,7 +436,7 @@ def test_the_same_simulation_is_counted_once():
     twice = {name: np.concatenate([a, a[:30]]) for name, a in arrays.items()}
     upload = Upload.of({**twice, "log_q": np.concatenate([log_q, log_q[:30]])})
     assert upload.n == N
-    assert upload.dropped == {"theta and x of another row": 30}
+    assert upload.dropped == {"another row has the same theta and x": 30}
     assert np.array_equal(upload.data.theta, arrays["theta"])
     assert np.array_equal(upload.densities["log_q"], log_q)
     assert upload.digest == Upload.of({**arrays, "log_q": log_q}).digest

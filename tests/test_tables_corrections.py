@@ -6,10 +6,13 @@ import pytest
 import validation_core as npt
 from validation_core import statistics, tables
 from validation_core.diagnosis.card import diagnosis_card
+from validation_core.diagnosis.questions import Asked
+from validation_core.diagnosis.questions.surface import PAGE, PYTHON, TERMINAL
 from validation_core.diagnosis.verdict import verdict
 from validation_core.relabelling import relabelled
 from validation_core.rng import stream
-from validation_core.tables import Upload
+from validation_core.tables import Upload, repeats
+from validation_core.types import PosteriorTable
 
 N, K, D = 300, 40, 3
 
@@ -28,8 +31,8 @@ def batches(array, a, b):
     return array.reshape(a, b, *array.shape[1:]).swapaxes(0, 1).reshape(array.shape)
 
 
-def chain(seed=0, n=150, k=200, lag=0.8):
-    one = exact(seed, n, k)
+def chain(seed=0, n=150, k=200, lag=0.8, d=D):
+    one = exact(seed, n, k, d)
     centre = one["x"][:, None] / 1.25
     steps = (one["theta_q"] - centre) * np.sqrt(1 - lag**2)
     steps[:, 0] /= np.sqrt(1 - lag**2)
@@ -118,6 +121,43 @@ def test_chains_are_thinned_until_their_draws_are_independent():
     assert thinned.densities["log_q_draws"].shape == (N, 50)
 
 
+def test_a_right_q_whose_chains_were_thinned_is_seldom_rejected():
+    """Ranks of the first parameter, whose width shows draws that are too much alike."""
+    tables, rejected = 100, 0
+    for seed in range(tables):
+        mended = Upload.of(chain(seed, 500, 100, 0.7, d=1), corrections=["thin"])
+        assert mended.data.q.shape[1] >= 4
+        rejected += relabelled(mended.data, seed, relabelings=99, over_x=False).pvalue <= 0.05
+    assert rejected <= statistics.binomial_bounds(tables, 0.05, 0.999)[1]
+
+
+def test_a_chain_of_too_few_independent_draws_is_refused_with_how_many_it_needs():
+    """A lag of .4 is left where 7 of 50 draws are used: their own lag looks smaller by half."""
+    short = chain(n=300, k=50, lag=0.9)
+    assert Upload.of(short).mistakes == ()
+    with pytest.raises(ValueError, match=r"4 at least; got K = 50, .* chains of K = 1\d0 or more"):
+        Upload.of(short, corrections=["thin"])
+    by_hand = Upload.of({**short, "theta_q": short["theta_q"][:, ::8]})
+    assert any("are correlated" in text for text in by_hand.warnings)
+
+
+@pytest.mark.parametrize("k", [5, 7, 40, 300])
+def test_independent_draws_are_not_taken_for_a_chain(k):
+    for seed in range(20):
+        assert not any("correlated" in text for text in Upload.of(exact(seed, 200, k)).warnings)
+
+
+def test_rows_that_share_their_draws_show_an_order_once():
+    """In 1,000 rows of 10 sets of draws no order is clear that in 10 rows is none."""
+    for seed in range(20):
+        few = exact(seed, 10, 20)
+        theta = np.repeat(few["theta"], 100, axis=0)
+        theta = theta + stream(seed, "theta").standard_normal(theta.shape)
+        draws = np.repeat(few["theta_q"], 100, axis=0)
+        data = PosteriorTable(theta, np.repeat(few["x"], 100, axis=0), draws)
+        assert repeats.faults(data) == ()
+
+
 def test_one_row_of_each_repeated_theta_is_kept_where_it_is_asked_for():
     table = exact()
     table["theta"][:20] = table["theta"][20:40]
@@ -181,11 +221,20 @@ def test_densities_of_the_numbers_before_a_correction_are_left_out_and_it_is_sai
 def test_a_card_says_the_mistake_first_and_the_correction_beside_the_verdict(shared):
     path = shared / "cases" / "draws_standardised.npz"
     upload = tables.read(path)
-    card = diagnosis_card(verdict([], upload), {})
+    found = verdict([], upload)
+    card = diagnosis_card(found, {})
     assert (card.state, card.title) == ("mistake", "Correct the file first")
     assert "theta_1 = 50.5 + 27.74 q fits (r = 0.96)" in card.facts[0].text
     assert "theta_q[..., 0] = 50.5 + 27.74 * theta_q[..., 0]" in card.next_steps[0]
-    assert "--correct scale" in card.next_steps[1]
+    for surface, correct, as_saved in (
+        (PAGE, "press “Correct it here and diagnose”", "press “Diagnose as saved”"),
+        (TERMINAL, "--correct scale", "--as-saved"),
+        (PYTHON, 'corrections=["scale"]', "as_saved=True"),
+    ):  # each place names its own way alone
+        steps = diagnosis_card(found, {}, Asked(surface=surface)).next_steps
+        assert correct in steps[1]
+        assert as_saved in steps[2]
+        assert ("--" in " ".join(steps)) == (surface is TERMINAL)
     mended = tables.read(path, corrections=["scale"])
     found = verdict([], mended)
     assert (

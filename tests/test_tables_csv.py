@@ -75,6 +75,14 @@ def test_text_in_quotes_may_hold_marks_line_ends_and_what_looks_like_comments(en
     assert any("note: left unread" in note for note in upload.notes)
 
 
+def test_the_row_numbers_that_pandas_writes_are_said_to_be_left_out():
+    content = columns(table())
+    numbered = {"": list(range(N * (K + 1)))} | content
+    upload = tables.read(csv(numbered))
+    assert upload.digest == tables.read(csv(content)).digest
+    assert "A column without a name was not read." in upload.notes
+
+
 def test_names_of_csv_may_stand_in_a_comment_as_numpy_saves_them():
     file = io.StringIO()
     content = columns(table())

@@ -63,7 +63,7 @@ def test_equal_theta_without_x_are_kept_once_as_copies(rows):
     theta = rows["theta"].copy()
     theta[40:] = theta[:40]
     upload = Upload.of({"theta": theta, "theta_q": rows["theta_q"]})
-    assert upload.dropped == {"theta of another row": 40}
+    assert upload.dropped == {"another row has the same theta": 40}
 
 
 def test_a_table_without_x_says_what_cannot_be_asked(rows, store):

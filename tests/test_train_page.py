@@ -116,6 +116,14 @@ def test_a_first_visit_shows_a_film_without_a_button():
     assert all(study.done(services().store) for study in examples().values())
 
 
+def test_a_task_without_a_scoreboard_says_so():
+    page = opened({"task": "gaussian_linear_uniform", "estimator": "maf"})
+    assert not page.exception
+    assert "Which test finds it first?" in [part.value for part in page.subheader]
+    (said,) = [part.value for part in page.caption if part.value.startswith("Not counted for")]
+    assert "Two moons" in said
+
+
 def test_what_is_not_trained_here_yet_has_its_scoreboard():
     page = opened({"estimator": "diffusion"})
     assert not page.exception

@@ -21,6 +21,7 @@ from validation_core.types import (
 )
 
 _WATCHED = 10  # draws of q per held-out x: enough to monitor a training, cheap to score
+_HELD = 0.2  # of a table's rows, on which a training is monitored
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,14 +211,12 @@ def blocks_of_rows(
     )
 
 
-def training_rows(
-    train: PosteriorTable, rng: np.random.Generator, held: float = 0.2
-) -> TrainingSet:
+def training_rows(train: PosteriorTable, rng: np.random.Generator) -> TrainingSet:
     """Training and validation rows of a classifier from a table; the two share no x.
 
     All K draws of q are used: in training p and q may share x, in a test they may not.
     """
-    learn, watch = split_rows(train, rng, train=1 - held)
+    learn, watch = split_rows(train, rng, train=1 - _HELD)
     return TrainingSet(
         p=Joint(learn.theta, learn.x),
         q=_draws_of(learn, learn.q.shape[1]),

@@ -131,8 +131,12 @@ def choose() -> ColtChoice:
         if chosen.for_all_gammas:
             recipe = recipe.for_all_gammas(len(chosen.gammas))
         p, q = recipe.spent()
-        which = f", for all {len(chosen.gammas)} gammas" if chosen.for_all_gammas else ""
-        st.caption(f"Training draws {p:,} times from p and {q:,} times from q{which}.")
+        which = (
+            f"One localizer for all {len(chosen.gammas)} gammas, of every view but Training,"
+            if chosen.for_all_gammas
+            else "Each localizer"
+        )
+        st.caption(f"{which} trains on {p:,} draws of p and {q:,} of q.")
     return chosen
 
 

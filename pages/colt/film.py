@@ -20,12 +20,12 @@ def show_training(chosen: ColtChoice, gamma: float, maps: Maps, sight: ThetaAxes
     payload = live.once(
         ("film", task.key, sight, watched), lambda: training.training_film(maps, sight, watched)
     )
-    live.chart(payload, key="film", save_as="How the ball learned")
+    live.chart(payload, key="film", save_as="How the region was learned")
     st.caption(
         "A step is kept when its ranks on held-out anchors, which training does not use, are "
         "clearly farther from uniform than the start's. A training curve that rises alone is "
         "overfitting. If q were correct, the held-out curve would lie in the grey band 19 times "
-        "of 20, and every ball would hold as large a share of p as of q."
+        "of 20, and every region would hold as large a share of p as of q."
     )
     _spent(chosen, gamma, int(maps.film_step[-1]))
 
@@ -41,8 +41,10 @@ def _spent(chosen: ColtChoice, gamma: float, steps: int) -> None:
     recipe = chosen.recipe
     p, q = recipe.spent()
     took = network and f"{duration_text(network.number('seconds'))} on {network.meta['device']}; "
+    whose = f" at {chosen.benchmark.place(gamma)} alone" if len(chosen.gammas) > 1 else ""
     st.caption(
-        f"{steps} steps; {took or ''}{p:,} draws of p and {q:,} of q, held-out anchors included."
+        f"This localizer{whose}: {steps} steps; {took or ''}{p:,} draws of p and {q:,} of q, "
+        "held-out anchors included."
     )
 
 

@@ -66,11 +66,11 @@ def _tree() -> None:
         payload = live.once(
             ("trees", found.key), lambda: paper_figures.trees(found.gammas, found.maps)
         )
-        live.chart(payload, key="fig5", save_as="The ball on the tree")
+        live.chart(payload, key="fig5", save_as="The region on the tree")
         st.caption(
             "q blurs the tree by 1 + alpha times as much as p. Orange: q's draws, filled "
-            "inside the ball of the mass named above each picture; blue: p's. If q were "
-            "correct, each ball would hold as large a share of p's draws as of q's. One "
+            "inside the region of the mass named above each picture; blue: p's. If q were "
+            "correct, each region would hold as large a share of p's draws as of q's. One "
             "localizer learnt at all nine."
         )
     st.subheader("Figures 1 (d) and 6: power on the tree", anchor=False)

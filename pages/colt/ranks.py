@@ -24,7 +24,7 @@ def ranks(chosen: ColtChoice, located: Located) -> None:
         ),
     )
     key = f"ranks-{owner(chosen.benchmark)}-{several}"
-    live.chart(payload, key=key, url=slider(located.gammas), save_as="Ranks in the ball")
+    live.chart(payload, key=key, url=slider(located.gammas), save_as="Ranks in the region")
     n = len(located.maps[0].u_quote)
     st.caption(
         "A rank is the share of q's draws at the same x that lie nearer to the centre than "

@@ -1,6 +1,7 @@
 """Controls of the Compare page: a figure to reproduce, or the user's own comparison."""
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 import streamlit as st
 
@@ -8,6 +9,7 @@ from pages.compare import bayes
 from pages.ui import forms
 from pages.ui.forms import segmented
 from pages.ui.once import same
+from pages.ui.services import services
 from validation_core import BENCHMARKS, METHODS, BayesModel, Gaussian, keys
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.methods.base import Method
@@ -18,6 +20,7 @@ from validation_core.scores.classifier import PRESETS
 from validation_core.sweep import presets
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import BETAS, Comparison
+from validation_core.sweep.progress import begun
 from validation_core.sweep.trials import TrialDesign
 from validation_core.types import Benchmark
 
@@ -58,13 +61,14 @@ class CompareChoice:
 
 def choose() -> CompareChoice:
     """Draw the controls in the sidebar. The address holds every setting, for sharing."""
-    known = keys.by_name(*presets.figures(), *presets.demonstrations())
+    known = _known()
     with st.sidebar:
         name = forms.choice(
             "Start from",
             [*known, OWN],
             "comparison",
-            words=lambda key: known[key].title if key in known else "A comparison of my own",
+            words=_title,
+            mark=_not_run,
             help="A figure of a paper with its sizes and budgets, a demonstration of why tests "
             "disagree, or your own choice of everything.",
         )
@@ -92,6 +96,23 @@ def choose() -> CompareChoice:
     design = replace(sweep.design, trials=trials, alpha=alpha)
     wanted = same(replace(sweep, design=design, networks=networks))
     return CompareChoice(wanted, comparison, tuple(problems))
+
+
+@cache
+def _known() -> dict[str, Comparison]:
+    """Comparisons by name; kept, with the tasks that each has worked out."""
+    return keys.by_name(*presets.figures(), *presets.demonstrations())
+
+
+def _title(name: str) -> str:
+    """A comparison's title."""
+    return _known()[name].title if name in _known() else "A comparison of my own"
+
+
+def _not_run(name: str) -> str:
+    """That a comparison opens without a curve."""
+    known = _known()
+    return "" if name not in known or begun(known[name].sweep, services().store) else "not yet run"
 
 
 def take(name: str) -> None:

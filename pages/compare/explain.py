@@ -5,9 +5,11 @@ import streamlit as st
 from pages.compare import plan
 from pages.compare.controls import CompareChoice, take
 from pages.ui.services import services
+from validation_core.panels import power
 from validation_core.sweep import presets
 from validation_core.sweep.presets import Comparison, Remark, disagreement
 from validation_core.sweep.progress import Progress, missing
+from validation_core.text import capitalise
 
 
 def remarks(chosen: CompareChoice, progress: Progress) -> None:
@@ -15,8 +17,9 @@ def remarks(chosen: CompareChoice, progress: Progress) -> None:
     conflict = disagreement(chosen.sweep, progress.cells)
     if conflict is None:
         return
-    at = chosen.at(getattr(conflict.place, chosen.axis))
-    st.markdown(f"**Why the tests disagree.** At {at}, {conflict.remarks[0].loud} sees it.")
+    at = power.where_text(chosen.sweep, getattr(conflict.place, chosen.axis))
+    seen = ", ".join(filter(None, (at, f"{conflict.remarks[0].loud} sees it")))
+    st.markdown(f"**Why the tests disagree.** {capitalise(seen)}.")
     st.markdown("\n".join(_sentence(remark) for remark in conflict.remarks))
 
 

@@ -9,7 +9,7 @@ from pages.ui.services import services
 from validation_core.methods.base import Method
 from validation_core.panels.record import trial_figures
 from validation_core.sweep.trial_detail import TrialDetail, TrialStudy, first_trial
-from validation_core.text import equals
+from validation_core.text import number_text, said_equals
 
 
 def one_test(chosen: CompareChoice) -> None:
@@ -56,7 +56,7 @@ def _look(task: TrialStudy) -> TrialDetail | None:
 
 def _figures(method: Method, trial: TrialDetail, alpha: float) -> None:
     st.markdown(
-        f"Statistic {trial.statistic:.4g}, p-value {equals(trial.pvalue)}, from "
+        f"Statistic {number_text(trial.statistic, 4)}, p-value {said_equals(trial.pvalue)}, from "
         f"{trial.draws_p:,} draws of p and {trial.draws_q:,} of q in {trial.seconds:.2g} s."
     )
     drawings = trial_figures(method, trial, alpha=alpha)

@@ -67,7 +67,8 @@ def learned_from(sweep: Sweep) -> str:
     if isinstance(recipe, TableClassifier):
         return f"{who} learns from {recipe.n:,} further draws of p and {recipe.k:,} of q at each."
     rows = getattr(recipe, "train", 0)
-    return f"{who} learns from {rows:,} further draws of p and {rows:,} of q at each gamma."
+    each = " at each gamma" if len(sweep.benchmark.gammas) > 1 else ""
+    return f"{who} learns from {rows:,} further draws of p and {rows:,} of q{each}."
 
 
 def run_button(
@@ -85,9 +86,10 @@ def run_button(
         on_click=start,
         args=(chosen, left),
     )
+    said = "Not all computed yet" if progress.cells else "Not computed yet"
     st.caption(
-        f"{len(left)} pieces of work are missing: {rough_duration_text(guess.seconds)} with "
-        f"{count_text(workers, 'worker')} and about {guess.memory / 1e9:.1f} GB of memory. "
+        f"{said}: {rough_duration_text(guess.seconds)} with {count_text(workers, 'worker')} and "
+        f"about {guess.memory / 1e9:.1f} GB of memory. "
         "A first picture from ten trials comes first; what is done is kept."
     )
 

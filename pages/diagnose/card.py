@@ -15,7 +15,7 @@ EXAMPLE = "example"
 """Key of the container of an example's diagnosis, hidden as soon as a file is chosen."""
 _LOOK = """
 .stMainBlockContainer { padding: 2rem 2.5rem 3rem; max-width: 76rem; }
-.stMainBlockContainer h1 { padding-bottom: 0.2rem; }
+.stMainBlockContainer h1 { padding-bottom: 0.7rem; }
 .st-key-under-card { min-height: 5.4rem; }
 [class*="st-key-line-"] summary p { display: -webkit-box; -webkit-box-orient: vertical;
   -webkit-line-clamp: 2; overflow: hidden; min-height: 2.7em; line-height: 1.35; }

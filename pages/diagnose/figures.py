@@ -9,7 +9,7 @@ from pages.ui.jobs import plain
 from validation_core import Drawn, Record
 from validation_core.diagnosis import Diagnosis, findings
 from validation_core.panels.record import pictures
-from validation_core.text import equals
+from validation_core.text import said_equals
 
 _WIDE = 3  # panels of a figure that do not stand beside another
 
@@ -41,7 +41,7 @@ def _titled(record: Record, found: Diagnosis) -> str:
     """A test with its adjusted p, once that is what it will be."""
     if found.pending:
         return record.title
-    return f"{record.title}: p {equals(found.adjusted[record.label])}"
+    return f"{record.title}: p {said_equals(found.adjusted[record.label])}"
 
 
 def _section(record: Record, drawings: Sequence[Drawn], found: Diagnosis) -> None:
@@ -80,4 +80,4 @@ def _quantity(found: Diagnosis) -> int | None:
 
 def _named(found: Diagnosis, index: int) -> str:
     parameter = found.parameters[index]
-    return f"{parameter.name}: adjusted p {equals(parameter.pvalue_adjusted)}"
+    return f"{parameter.name}: adjusted p {said_equals(parameter.pvalue_adjusted)}"

@@ -298,8 +298,12 @@ def _ask_arrays(stamp: str, unknown: UnknownArrays, arrays: Mapping[str, Sequenc
     """A form that asks which array is which, or which column; what is known is chosen already."""
     what = "columns" if unknown.columns else "arrays"
     if not arrays:
-        order = " Name draws of q in the order of the true values." * unknown.columns
-        st.info(f"The names of these {what} do not say what they are. Which is which?{order}")
+        more = (
+            "Name draws of q in the order of the true values."
+            if unknown.columns
+            else "Where x is in several arrays, choose them all: their columns are joined."
+        )
+        st.info(f"The names of these {what} do not say what they are. Which is which? {more}")
     guessed: Mapping[str, Sequence[str]]
     if unknown.columns:
         guessed, fields = guess_columns(list(unknown.shapes)), _COLUMNS

@@ -56,12 +56,14 @@ def correct(upload: Upload, names: Sequence[str]) -> Upload:
     )
 
 
-def offer(upload: Upload) -> bool:
-    """Draw the code against each mistake and the one question: correct it here, or not.
+def as_decided(upload: Upload) -> Upload:
+    """The table as it is to be diagnosed: meant as saved, unless that has still to be said."""
+    waits = upload.unusable and upload.digest not in st.session_state.get(_AS_SAVED, ())
+    return upload if waits else upload.as_meant()
 
-    Returns:
-        whether the table is to be diagnosed now.
-    """
+
+def offer(upload: Upload) -> None:
+    """Draw the code against each mistake and the one question: correct it here, or not."""
     if upload.corrected and _chosen():
         st.button(
             "Undo the correction",
@@ -71,9 +73,9 @@ def offer(upload: Upload) -> bool:
             on_click=_undo,
         )
     if not upload.mistakes:
-        return True
+        return
     names = tuple(dict.fromkeys(one.name for one in upload.mistakes))
-    waiting = upload.unusable and upload.digest not in st.session_state.get(_AS_SAVED, ())
+    waiting = as_decided(upload).unusable
     with st.container(horizontal=True):
         st.button(
             "Correct it here and diagnose" if waiting else "Correct it here and diagnose again",
@@ -93,7 +95,6 @@ def offer(upload: Upload) -> bool:
             )
     st.caption("Or in your own program, before the file is saved:")
     st.code("\n".join(one.code for one in upload.mistakes), language="python")
-    return not waiting
 
 
 def _chosen() -> dict[str, tuple[str, ...]]:

@@ -89,9 +89,11 @@ with st.container(key=card.EXAMPLE if about else "own-table"):
         view.what_was_read(upload, about)
         if (stamp := files.stamp_of_table()) is not None:
             how_read.form(stamp, upload)
-        view.remarks(upload)
-        if mistakes.offer(upload):
-            _diagnose(upload.as_meant(), label, alpha, seed)
-        else:  # no verdict of draws that are not those of the true values beside them
+        decided = mistakes.as_decided(upload)
+        view.remarks(decided)
+        mistakes.offer(upload)
+        if decided.unusable:  # no verdict of draws that are not those of the true values
             tasks.save_upload(store, upload)
             card.show(known.unasked(upload, alpha, seed), {}, Asked(frozenset()))
+        else:
+            _diagnose(decided, label, alpha, seed)

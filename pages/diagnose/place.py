@@ -8,8 +8,9 @@ from validation_core.diagnosis.questions.observation import middle_in_words
 from validation_core.diagnosis.questions.observation.place import Where
 from validation_core.diagnosis.questions.observation.study import ObservationPoint
 from validation_core.tables import TableUpload
+from validation_core.text import first_text
 
-_TYPED = 20  # numbers that somebody types
+_TYPED, _NAMED = 20, 3  # numbers that somebody types, and names of them that a label has room for
 _KINDS = {"row": "A row", "typed": "An x of my own"}
 
 
@@ -22,14 +23,13 @@ def asked(upload: TableUpload, usual: str = "") -> Where:
 
     Args:
         upload: the table.
-        usual: name of the usual place, if not the table's own x_o or the middle of x.
+        usual: name of the usual place, if not the table's own x_o or a row in the middle of x.
 
     Raises:
         NothingTyped: until the numbers are those of an x.
     """
     m = upload.dims[1]
-    usual = usual or ("My x_o" if upload.observed is not None else "The middle of x")
-    kinds = {"usual": usual, **_KINDS}
+    kinds = {"usual": usual or _usual(upload), **_KINDS}
     if m > _TYPED:
         del kinds["typed"]
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -42,9 +42,16 @@ def asked(upload: TableUpload, usual: str = "") -> Where:
     return None
 
 
+def _usual(upload: TableUpload) -> str:
+    """The name of the usual place: a row is said to be one, its x may look anything but usual."""
+    if upload.observed is not None:
+        return "My x_o"
+    return f"Row {ObservationPoint.of(upload, None).row}, nearest the median x"
+
+
 def _typed(upload: TableUpload) -> Where:
     text = forms.text_field(
-        f"x, {upload.dims[1]} numbers: {', '.join(upload.x_names)}"[:90],
+        f"x, {upload.dims[1]} numbers: {first_text(upload.x_names, _NAMED)}",
         "look-x",
         placeholder=middle_in_words(upload.data.x),
         width=420,

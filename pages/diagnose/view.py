@@ -19,7 +19,8 @@ from validation_core.text import (
     count_text,
     duration_text,
     list_text,
-    pvalue_text,
+    said_pvalue,
+    signed_text,
     uncapitalise,
 )
 
@@ -160,18 +161,19 @@ def _row(record: Record, diagnosis: Diagnosis) -> dict[str, str]:
     return {
         "Test": record.label,
         "Statistic": record.about,
-        "Value": f"{record.statistic:.3g}" if ran else "not run",
-        "p-value": "…" if early and record.kind.decides else _cell(pvalue_text(record.pvalue)),
-        "adjusted": "…" if early else _cell(pvalue_text(diagnosis.adjusted.get(record.label))),
+        "Value": "not run" if record.statistic is None else signed_text(record.statistic, ".3g"),
+        "p-value": "…" if early and record.kind.decides else _cell(record.pvalue),
+        "adjusted": "…" if early else _cell(diagnosis.adjusted.get(record.label)),
         "True values": f"{record.draws_p:,}" if ran else "–",
         "q's draws": f"{record.draws_q:,}" if ran else "–",
         "Time": duration_text(_time(record)) if ran else "–",
     }
 
 
-def _cell(pvalue: str) -> str:
+def _cell(pvalue: float | None) -> str:
     """A p-value that no narrow column breaks in two, and no Markdown takes for a tag."""
-    return pvalue.replace("<", "\\<").replace("-", "\u2011").replace(" ", "\u00a0")
+    said = "–" if pvalue is None else said_pvalue(pvalue)
+    return said.replace("<", "\\<").replace(" ", "\u00a0")
 
 
 def _time(record: Record) -> float:

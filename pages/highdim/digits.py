@@ -50,6 +50,6 @@ def _further() -> None:
         st.table(pictures.rejection_rows(cells))
         design = sweeps()[0].design
         st.caption(
-            f"p draws with all steps. {design.trials} trials, each a table of {design.n} "
+            f"p draws with all steps. {design.trials} trials, each a table of {design.n:,} "
             f"labels with {design.k} draws of q; both learn from as many."
         )

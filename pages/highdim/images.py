@@ -39,33 +39,39 @@ def show() -> None:
 
 def _show(study: ImagesStudy, conditional: bool) -> None:
     """The pictures, or what there is of them while a network learns."""
-    no_images = image_sources.missing(study.benchmark.source)
-    absent = no_images or features.missing(study.features)
-    done = not no_images and study.done(services().store)
-    state = jobs.only("highdim", [] if done or absent else [study], study.label)
-    if no_images:
-        st.info(no_images, icon=":material/folder_open:")
-        return
+    absent = image_sources.missing(study.benchmark.source) or features.missing(study.features)
+    if absent:  # what is always here stays in view
+        st.info(
+            f"{absent} Until then: photographs, seen by the filter bank.", icon=":material/info:"
+        )
+        study = ImagesStudy.of(Images(corruption=study.benchmark.corruption), "filters")
+    done = study.done(services().store)
+    state = jobs.only("highdim", [] if done else [study], study.label)
     if done:
         _pictures(study, conditional)
     else:
-        if absent:
-            st.info(absent, icon=":material/extension:")
         _meanwhile(study)
-        if not absent:
-            jobs.panel(state, follow=True)
+        jobs.panel(state, follow=True)
     st.caption(_about(study))
 
 
 def _choose(corruption: Corruption) -> tuple[ImagesStudy, bool]:
     """Draw the settings below the pictures; returns what they make of the page."""
     with st.container(horizontal=True):
-        source = segmented("Images", SOURCES, "images")
-        kind = segmented("Features", FEATURES, "features")
+        source = segmented("Images", SOURCES, "images", mark=_lacks_data)
+        kind = segmented("Features", FEATURES, "features", mark=_lacks_package)
         labels = segmented("The classifier sees", LABELS, "sees")
     address.owned("gamma", f"images-{corruption}-{source}")
     benchmark = Images(corruption=corruption, source=source)
     return ImagesStudy.of(benchmark, kind), labels == "seen"
+
+
+def _lacks_data(source: Source) -> str:
+    return "needs data" if image_sources.missing(source) else ""
+
+
+def _lacks_package(kind: features.Kind) -> str:
+    return "needs a package" if features.missing(kind) else ""
 
 
 def _pictures(study: ImagesStudy, conditional: bool) -> None:

@@ -9,8 +9,9 @@ from pages.ui.visitors import visitor
 from validation_core.engine import SelfCheck
 from validation_core.settings import ADMIN
 from validation_core.store import StoreEntry
+from validation_core.text import count_text, number_text
 
-_MIB, _GIB = 2**20, 2**30
+_GIB = 2**30
 _LEAST = 0.1  # GiB
 
 store, engine = services()
@@ -66,7 +67,7 @@ def _on_disk(entries: list[StoreEntry]) -> None:
                 disabled=not chosen,
             )
             with st.popover("Delete all", disabled=not own):
-                st.button(f"Delete all {len(own)} files", on_click=_forget, args=(own,))
+                st.button(f"Delete all {len(own):,} files", on_click=_forget, args=(own,))
     else:
         st.caption("Nothing is kept yet. What you train or compute on another page appears here.")
     if len(own) < len(entries) and st.toggle("Show what came with NPT Lab", key="shipped"):
@@ -116,12 +117,13 @@ admin = visitors.is_admin()
 own, shipped = store.counts()
 
 st.title("Models and jobs", anchor=False)
+used, bound = number_text(store.size() / _GIB, 2), number_text(store.limit / _GIB)
 st.write(
-    f"{own} files take {store.size() / _MIB:,.1f} of {store.limit / _MIB:,.0f} MiB. "
+    f"{count_text(own, 'file')} {'takes' if own == 1 else 'take'} {used} of {bound} GiB. "
     "When full, the least recently used files are deleted."
 )
 if shipped:
-    st.caption(f"{shipped} shipped results are not counted.")
+    st.caption(f"{shipped:,} shipped results are not counted.")
 jobs.notices()
 
 st.subheader("Running", anchor=False)

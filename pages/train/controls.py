@@ -49,7 +49,7 @@ def choose() -> FilmStudy:
         usual = ESTIMATORS[name]().for_simulations(simulations)
         key = f"{name}-{simulations}"
         epochs = forms.number(
-            "Most epochs", 1, 5000, usual.epochs, f"{key}-epochs", help="Passes over the pairs."
+            "Maximum epochs", 1, 5000, usual.epochs, f"{key}-epochs", help="Passes over the pairs."
         )
         usual = replace(usual, epochs=epochs)
         with st.expander("More options"):

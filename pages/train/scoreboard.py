@@ -7,18 +7,23 @@ from pages.ui.services import services
 from validation_core.explorers.training import scoreboard, scoreboard_panels
 from validation_core.explorers.training.film import FilmStudy
 from validation_core.explorers.training.scoreboard import Scoreboard
+from validation_core.text import list_text
 
 
 @address.fragment
 def show(study: FilmStudy) -> None:
     """The scoreboard of this task and estimator, as far as it has been run."""
-    board = _board(study)
-    if board is None:
-        return
-    shown = [column for column in scoreboard.columns(board, services().store) if column.most]
-    if not shown:
-        return
     st.subheader("Which test finds it first?", anchor=False)
+    board = _board(study)
+    columns = [] if board is None else scoreboard.columns(board, services().store)
+    shown = [column for column in columns if column.most]
+    if board is None or not shown:
+        tasks = dict.fromkeys(board.benchmark.simulator.title for board in scoreboard.shipped())
+        st.caption(
+            f"Not counted for {study.recipe.title} on {study.simulator.title}. Counted were "
+            f"the tasks {list_text(list(tasks))}, with their usual options."
+        )
+        return
     key = ("scoreboard", board.benchmark.key, *(f"{one.gamma:g}:{one.most}" for one in shown))
     live.chart(
         live.once(key, lambda: scoreboard_panels.payload(board, shown)),

@@ -28,6 +28,7 @@ def choice(
     *,
     first: _T | None = None,
     words: Callable[[_T], str] = str,
+    mark: Callable[[_T], str] = lambda value: "",
     draw: Callable[..., Any] = st.selectbox,
     **looks: Any,
 ) -> _T:
@@ -39,6 +40,7 @@ def choice(
         key: of the widget, and the address's name for it.
         first: the usual value, if not the first one.
         words: the label of a value; old links with labels are still read.
+        mark: what stands behind a label in brackets for the time being, such as `needs data`.
         draw: `st.selectbox` or another widget that takes options.
         looks: for the widget: help, width, whether its label is visible.
     """
@@ -52,8 +54,12 @@ def choice(
             return option, ""
         return usual, address.unknown(key, text, words(usual)) if text else ""
 
+    def marked(value: _T) -> str:
+        said = mark(value)
+        return f"{words(value)} ({said})" if said else words(value)
+
     def widget() -> _T:
-        chosen: _T | None = draw(label, options, format_func=words, key=key, **looks)
+        chosen: _T | None = draw(label, options, format_func=marked, key=key, **looks)
         return usual if chosen is None else chosen
 
     return address.setting(key, usual, widget, read=read, texts=lambda value: (name_of(value),))
@@ -65,6 +71,7 @@ def segmented(
     key: str,
     *,
     first: _Name | None = None,
+    mark: Callable[[_Name], str] = lambda name: "",
     help: str | None = None,
     label_visibility: Literal["visible", "collapsed"] = "visible",
 ) -> _Name:
@@ -75,6 +82,7 @@ def segmented(
         key,
         first=first,
         words=names.__getitem__,
+        mark=mark,
         draw=partial(st.segmented_control, required=True),
         help=help,
         label_visibility=label_visibility,
@@ -243,7 +251,8 @@ def _widget(field: dataclasses.Field[Any], hint: object, key: str, default: Any)
         names = several(label, about["choices"], key, first=default.split("+"), help=help)
         return "+".join(names) or default
     if get_origin(hint) is Literal:
-        return choice(label, get_args(hint), key, first=default, help=help)
+        lacks = about.get("lacks", lambda option: "")
+        return choice(label, get_args(hint), key, first=default, mark=lacks, help=help)
     if hint is bool:
         return flag(label, key, first=default, help=help, draw=st.checkbox)
     kind = int if hint is int else float

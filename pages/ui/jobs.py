@@ -272,8 +272,7 @@ def _watch(drawn: JobState, follow: bool, draw: Callable[[JobState], None] | Non
 def _show(state: JobState, *, everyone: bool = False) -> None:
     """Progress of a running job, and buttons to leave it, or to stop it for all."""
     engine = services().engine
-    text = f"{plain(state.label)} · {duration_text(state.seconds)}{_left(state)}"
-    st.progress(state.fraction, text=text)
+    st.progress(state.fraction, text=f"{plain(state.label)}{_time(state)}")
     with st.container(horizontal=True, vertical_alignment="center"):
         others = state.subscribers - 1
         wait = count_text(others, "other")
@@ -304,30 +303,43 @@ def _ended(state: JobState) -> None:
 
 def waiting_text(key: str) -> str:
     """Say behind what a queued job waits: the visitor's own jobs, by name where there is one, and
-    those of others by number."""
+    others by number: those of a page that was closed may be anybody's."""
     ahead = [state for state in active() if state.key != key and state.state == "running"]
     own = [state.label for state in ahead if _is_mine(state.key)]
     mine = [f"\u201c{own[0]}\u201d"] if len(own) == 1 else [f"{len(own)} of your jobs"] * bool(own)
     others = len(ahead) - len(own)
-    of_others = [f"{count_text(others, 'job')} of other visitors"] * (others > 0)
+    of_others = [count_text(others, "other job")] * (others > 0)
     behind = list_text([*mine, *of_others])
     return f"Waiting behind {behind}." if behind else "Waiting for a worker."
 
 
-def _left(state: JobState) -> str:
+def _time(state: JobState) -> str:
+    """How long a job has run, and the time left; nothing of one that waits for its turn."""
+    begun: dict[tuple[str, float], tuple[float, float]]
+    begun = st.session_state.setdefault("job-begun", {})
+    job = (state.key, state.started)
+    if state.state == "queued":
+        begun[job] = (state.seconds, state.fraction)
+        return ""
+    waited, found = begun.get(job, (0.0, 0.0))
+    seconds = state.seconds - waited
+    done = (state.fraction - found) / max(1 - found, 1e-9)
+    return f" · {duration_text(seconds)}{_left(job, seconds, done)}"
+
+
+def _left(job: Hashable, seconds: float, done: float) -> str:
     """The remaining time, estimated once a quarter is done; it never rises.
 
     What takes long comes last: so much more is promised, the more so the earlier.
     """
-    if state.fraction < 0.25 or state.seconds < 2:
+    if done < 0.25 or seconds < 2:
         return ""
-    estimate = state.seconds * (1 / state.fraction - 1) * (2 - state.fraction)
-    ends: dict[str, float] = st.session_state.setdefault("job-ends", {})
-    promised = ends.get(state.key, math.inf) - state.seconds
-    left = falling(promised, estimate)
+    estimate = seconds * (1 / done - 1) * (2 - done)
+    ends: dict[Hashable, float] = st.session_state.setdefault("job-ends", {})
+    left = falling(ends.get(job, math.inf) - seconds, estimate)
     if left is None:
         return ", longer than expected"
-    ends[state.key] = state.seconds + left
+    ends[job] = seconds + left
     return f", {rough_duration_text(left)} left"
 
 

@@ -47,10 +47,10 @@ def one_screen(title: float) -> None:
     st.html(
         f"""<style>
 .stMainBlockContainer {{ padding: 3.4rem 2.2rem 2rem; max-width: 90rem; }}
-.stMainBlockContainer h1 {{ padding: 0.2rem 0; font-size: {title}rem; }}
+.stMainBlockContainer h1 {{ padding: 0.2rem 0 0.7rem; font-size: {title}rem; }}
 @media (max-width: 640px) {{
   .stMainBlockContainer {{ padding: 4.1rem 1rem 1rem; }}
-  .stMainBlockContainer h1 {{ font-size: {min(title, 1.4)}rem; }}
+  .stMainBlockContainer h1 {{ padding-bottom: 0.2rem; font-size: {min(title, 1.4)}rem; }}
 }}
 </style>"""
     )

@@ -10,6 +10,7 @@ from pages.ui.jobs import plain, undisturbed
 from validation_core import Drawn, row_files
 from validation_core.glossary import in_markdown
 from validation_core.report.sections import cell, slug
+from validation_core.text import said_pvalue
 
 FEW = 10
 """Rows of a table shown at first."""
@@ -135,5 +136,12 @@ def _words(row: Row) -> str:
 def _frame(rows: Sequence[Row], safe: Callable[[str], str]) -> pd.DataFrame:
     """Rows as a data frame of text; `safe` escapes text for its output."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    cells = [[safe(cell(row.get(name))) for name in columns] for row in rows]
+    cells = [[safe(_cell(name, row.get(name))) for name in columns] for row in rows]
     return pd.DataFrame(cells, columns=[safe(name) for name in columns])
+
+
+def _cell(name: str, value: object) -> str:
+    """A value as text; p-values, of `p` or `p, …`, as sentences have them."""
+    if isinstance(value, float) and name.partition(",")[0] == "p":
+        return said_pvalue(value)
+    return cell(value)

@@ -44,7 +44,7 @@ def ran(lent, server):
 
 def test_it_opens_with_the_price(visit):
     page = visit("compare?comparison=A+comparison+of+my+own&seed=9")
-    expect(page.get_by_text("pieces of work are missing")).to_be_visible()
+    expect(page.get_by_text("Not computed yet")).to_be_visible()
     expect(_button(page, "Run 200 trials a point")).to_be_visible()
     no_exception(page)
 

@@ -156,9 +156,9 @@ def _cifar10_folder() -> Path:
     folder = CIFAR10.value()
     if folder is None:
         raise ValueError(
-            f"CIFAR-10 is read from the folder in the environment variable {CIFAR10.name}; it is "
-            f"not set. Unpack its binary version and set {CIFAR10.name} to the folder with "
-            f"{CIFAR10_FILES[0]}."
+            "CIFAR-10 does not come with NPT Lab. Where you run NPT Lab yourself: download its "
+            f"binary version, unpack it, and start NPT Lab with {CIFAR10.name} set to the folder "
+            f"with {CIFAR10_FILES[0]}."
         )
     return folder
 

@@ -49,6 +49,7 @@ from validation_core.benchmarks.reverse_diffusion import (
     sample_reverse_diffusion,
 )
 from validation_core.scores.classifier import Classifier
+from validation_core.settings import PROBES
 from validation_core.types import Array, Benchmark, GammaDomain, Paper
 
 STRENGTHS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.85, 1.0)
@@ -74,6 +75,7 @@ class Lensing(Benchmark):
         metadata={
             "label": "Galaxies",
             "stored": "galaxies_read",
+            "lacks": lambda option: "" if option == "hubble" or PROBES.value() else "needs data",
             "help": "What the prior is fitted to. hubble: sources of the Hubble Deep Field; "
             "probes: images of the file that NPTLAB_PROBES names.",
         },

@@ -5,16 +5,23 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import binom, ndtr, ndtri
 
+from validation_core.relabelling.places import functions_of_x
 from validation_core.rng import stream
 from validation_core.statistics.two_sample_laws import kolmogorov_quantile
+from validation_core.types import Float
 
 POWER = 0.8
 _WIDEST = 4.0  # posterior sds: a larger shift needs no test
 _CELLS = 80_000  # trials times rows of one simulated power: its shift is known to about 3%
 _ROWS = 1000
 _STEPS = 7  # halvings of the bracket, to 3% of its middle
+_FIFTHS = 400  # of x, at random, with an error each
+_DRIFTS = 10  # halvings of the bracket, to a hundredth of what a thousand rows show
+_SHIFTS = 200  # that are tried, up to the widest
+_DRAWS = 100  # more drift alike
+_NODES = ndtri((np.arange(100) + 0.5) / 100)  # of a standard normal truth, equally likely
 
 
 @lru_cache(maxsize=256)
@@ -66,12 +73,71 @@ def detectable_shift_by_relabelling(n: int, k: int, critical: float) -> float:
         k: draws of q at each.
         critical: the standardised mean from which on it is found.
     """
-    points = k + 1
-    place = np.arange(1, points + 1)
-    score = ndtri((place - 0.5) / points)
-    expected = ndtri((place - 0.375) / (points + 0.25))  # Blom 1958
-    drift = float((score * expected).mean() / score.std())
+    score = _normal_scores(k)
+    place = np.arange(1, k + 2)
+    expected = ndtri((place - 0.375) / (k + 1.25))  # Blom 1958
+    drift = float((score * expected).mean())
     return float(min((critical + ndtri(POWER)) / (np.sqrt(n) * drift), _WIDEST))
+
+
+@lru_cache(maxsize=256)
+def detectable_shift_over_x(n: int, k: int, over_x: float, mean: float) -> float:
+    """Shift of one parameter, in a fifth of the rows next to one another along a coordinate of x,
+    that relabelling within x finds with 80% power by its mean score: there against elsewhere, or
+    over all rows.
+
+    Simulated for normal scores that drift in a fifth at random, with relabelling's own functions
+    of one coordinate. Above 1000 rows the drift is scaled from there with 1 / sqrt(n).
+
+    Args:
+        n: simulations.
+        k: draws of q at each.
+        over_x: the standardised contrast from which on it is found; inf where none is.
+        mean: the standardised mean from which on it is found.
+
+    Returns:
+        The shift in posterior sds; inf where not even the widest is found so often.
+    """
+    rows = min(n, _ROWS)
+    rng = stream(0, "sensitivity", rows, "over x")
+    first = rng.integers(rows - rows // 5 + 1, size=_FIFTHS)
+    place = np.arange(rows, dtype=np.float64)[:, None]
+    noise = rng.standard_normal((rows, _FIFTHS), np.float32)
+    fifth = ((place >= first) & (place < first + rows // 5)).astype(np.float32)
+    along = functions_of_x(place, rng)
+    weights, sided = along.weights(np.ones((1, rows))), np.zeros(1, bool)
+
+    def power(drift: float) -> float:
+        scores = noise + np.float32(drift) * fifth
+        whole = scores.sum(axis=0)[None]
+        contrast = along.largest((along.columns.T @ scores)[:, None], whole, weights, sided)[0]
+        found = (contrast > over_x).any(axis=(0, 1)) | (np.abs(whole[0]) > mean * rows**0.5)
+        return float(found.mean())
+
+    low, high = 0.0, _WIDEST
+    if power(high) < POWER:
+        return np.inf
+    for _ in range(_DRIFTS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
+    shifts = np.linspace(0, _WIDEST, _SHIFTS + 1)
+    return float(np.interp(high * (rows / n) ** 0.5, _drifts(shifts, k), shifts, right=np.inf))
+
+
+def _normal_scores(k: int) -> Float:
+    """Normal scores (k + 1,) of the ranks among k draws, of variance 1."""
+    score = ndtri((np.arange(k + 1) + 0.5) / (k + 1))
+    return np.asarray(score / score.std())
+
+
+def _drifts(shifts: Float, k: int) -> Float:
+    """Mean score (S,) of true values that are shifted by so many posterior sds, among k draws."""
+    k = min(k, _DRAWS)
+    score = _normal_scores(k)
+    p = ndtr(_NODES + shifts[:, None])[..., None]  # that a draw lies below: (S, nodes, 1)
+    place = np.arange(k + 1)
+    law = binom(k, place) * p**place * (1 - p) ** (k - place)
+    return np.asarray((law @ score).mean(axis=1))
 
 
 def detectable_shift_by_scores(n_p: int, n_q: int, level: float) -> float:

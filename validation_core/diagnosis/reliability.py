@@ -56,7 +56,7 @@ class EventReliability(NamedTuple):
     event: int
     """The class; -1: that the most probable class is the true one."""
     said: float
-    """Mean stated probability."""
+    """Mean stated probability; of a discrete parameter the mean share of q's draws."""
     happened: float
     """Share of rows in which it happened."""
     share: float
@@ -117,7 +117,7 @@ class Reliability:
 class ReliabilityStudy(Study[Reliability], spec="reliability"):
     """The reliability of the stated probabilities of an upload."""
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     gpu: ClassVar[bool] = False
     digest: str
     parameter: int | None = None
@@ -146,12 +146,13 @@ class ReliabilityStudy(Study[Reliability], spec="reliability"):
         hits = events.happened(classes, p.argmax(axis=1))
         for at, (which, hit) in enumerate(zip(events.of, hits, strict=True)):
             stated, true = events.p[:, at], hit.astype(np.float64)
+            said = _own_share(upload, float(stated.mean()), float(true.mean()))
             curve = reliability_curve(stated, true, _GRID, rng)
             share, slope, whole = (by_check[c, at] for c in ("share", "confidence", "curve"))
             found.append(
                 EventReliability(
                     which,
-                    float(stated.mean()),
+                    said,
                     float(true.mean()),
                     float(checks.z[share]),
                     float(checks.z[slope]),
@@ -198,6 +199,13 @@ def _stated(upload: Upload, parameter: int | None) -> tuple[Array, Labels, Array
     assert parameter is not None
     data = upload.data
     return pooled_shares(data.theta[:, parameter], data.q[..., parameter])
+
+
+def _own_share(upload: Upload, pooled: float, happened: float) -> float:
+    """The mean probability that q states itself: of a table, without the truth, which is one of
+    the K + 1 slots that shares are counted among."""
+    k = upload.k if isinstance(upload, TableUpload) else 0
+    return ((k + 1) * pooled - happened) / k if k else pooled
 
 
 def _regions(upload: Upload, seed: int) -> XRegions | None:

@@ -170,7 +170,7 @@ class DiagnoseTask(_RecordStudy, spec="diagnose"):
 class RelabelTask(_RecordStudy, spec="relabel"):
     """The test on one upload: at once, or with the learned scores, which leave that as it is."""
 
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     digest: str
     method: Omnibus

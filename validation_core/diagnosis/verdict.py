@@ -378,7 +378,7 @@ def _parameters(ran: Sequence[Record], upload: Upload, tests: int) -> tuple[Para
             float(np.clip(count * p, SMALLEST, 1.0)),
             float(ranks.mean()),
             float(12 * ranks.var()),
-            _reading(ranks, kind),
+            reading_of_ranks(ranks, kind),
             kind,
         )
         for (kind, name), ranks, distance, p in zip(quantities, u, distances, pvalues, strict=True)
@@ -390,7 +390,7 @@ def _families(sbc: Record) -> list[str]:
     return kinds_of(sbc.arrays["kinds"])
 
 
-def _reading(u: Array, kind: str = "marginals") -> str:
+def reading_of_ranks(u: Array, kind: str = "marginals") -> str:
     """Describe ranks that should be uniform: shifted, U-shaped, or heaped in the middle.
 
     Args:
@@ -409,6 +409,8 @@ def _reading(u: Array, kind: str = "marginals") -> str:
         return shifted if abs(z_mean) >= 3 else "too many or too few extreme ranks"
     if abs(z_mean) > abs(z_spread):
         return "q sits too low" if z_mean > 0 else "q sits too high"
+    if abs(z_mean) >= 2:  # a shift of a skewed law spreads its ranks as well
+        return "its ranks are off in place and in spread"
     # A width moves the middle and the ends alike; tails move the ends against the middle.
     z_ends = (np.mean(np.abs(2 * u - 1) > _ENDS) - (1 - _ENDS)) * np.sqrt(
         n / (_ENDS * (1 - _ENDS))

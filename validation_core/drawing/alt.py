@@ -119,11 +119,11 @@ def series_name(mark: Mark, panel: Panel) -> str:
     label = mark.shades.label if isinstance(mark, Heat) else getattr(mark, "label", "")
     if label or isinstance(mark, Band | HBand | Heat | VLine | HLine):
         return str(label)
-    color, symbol = getattr(mark, "color", None), getattr(mark, "symbol", "")
+    color, symbols = getattr(mark, "color", None), [getattr(mark, "symbol", "")]
     if isinstance(mark, Line):
-        symbol = "dash" if mark.dash else "line"
+        symbols = [mark.dash, "dash"] if mark.dash else ["line"]
     same = [key for key in panel.legend if isinstance(color, str) and key[1] == color]
-    alike = [key for key in same if key[2] == symbol]
+    alike = [key for symbol in symbols for key in same if key[2] == symbol]
     return str((alike or same)[0][0]) if same else ""
 
 

@@ -41,6 +41,7 @@ from validation_core.drawing.marks import (
     Text,
     VLine,
     Words,
+    is_stroke,
     values_and_sliders,
 )
 from validation_core.types import MethodStyle
@@ -289,12 +290,13 @@ def _heat(mark: Heat) -> dict[str, Any]:
 
 
 def _key(words: Words, color: str, symbol: str) -> dict[str, Any]:
-    if symbol not in SYMBOLS:
+    if symbol not in SYMBOLS and not is_stroke(symbol):
         raise ValueError(
             f"A legend shows one of {', '.join(SYMBOLS)}; got {symbol!r}. Take the one nearest to "
             "what the mark looks like."
         )
-    return {"label": words, "color": color, "symbol": symbol}
+    shown = symbol if symbol in SYMBOLS else DASHES.get(symbol, symbol)
+    return {"label": words, "color": color, "symbol": shown}
 
 
 def _only_plotly(what: str, asked: bool) -> None:

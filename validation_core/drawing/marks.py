@@ -26,6 +26,9 @@ from validation_core.drawing import style
 SYMBOLS = ("circle", "square", "diamond", "cross", "ring", "triangle", "line", "dash", "band")
 """Symbols of a legend; `Points` draws the first six, plotly all of its own."""
 
+DASH_NAMES = ("dash", "dot", "longdash", "dashdot", "longdashdot")
+"""Plotly's names of dashes; others are lengths as in SVG."""
+
 SYMBOL_SHAPES = {"x": "cross", "triangle-up": "triangle", "circle-open": "ring"}
 """Names of plotly's for symbols of a legend."""
 
@@ -380,7 +383,12 @@ class Axis:
 
 
 Key = tuple[Words, str, str]
-"""Words, colour and symbol of an entry in a legend."""
+"""Words, colour and symbol of an entry in a legend; the symbol of a dashed line is its dash."""
+
+
+def is_stroke(symbol: str) -> bool:
+    """Whether the symbol of a legend's entry is a line, solid or dashed."""
+    return symbol in ("line", *DASH_NAMES) or symbol[:1].isdigit()
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ import numpy as np
 
 from validation_core.drawing import style
 from validation_core.drawing.alt import plain_words
+from validation_core.drawing.line_names import spaced
 from validation_core.drawing.marks import (
     SYMBOL_SHAPES,
     Axis,
@@ -32,6 +33,7 @@ from validation_core.drawing.marks import (
     VLine,
     band_edges,
     freeze_sliders,
+    is_stroke,
     plain_numbers,
     shifted,
 )
@@ -87,6 +89,7 @@ def _panel(panel: Panel, ax: Axes, *, titled: bool) -> None:
     ax.set_yscale("log" if panel.y.log else "linear")
     ax.set_xlim(*panel.x.limits)
     ax.set_ylim(*panel.y.limits)
+    _line_names(panel, ax, named)
     _axis(ax.xaxis, panel.x)
     _axis(ax.yaxis, panel.y)
     ax.spines[["top", "right"]].set_visible(False)
@@ -126,8 +129,9 @@ def _key(words: Any, color: str, symbol: str) -> Any:
     label = plain_words(str(words))
     if symbol == "band":
         return Patch(color=_ink(color), alpha=0.35, label=label)
-    if symbol in ("line", "dash"):
-        return Line2D([], [], color=_ink(color), ls="--" if symbol == "dash" else "-", label=label)
+    if is_stroke(symbol):
+        dash = "" if symbol == "line" else symbol
+        return Line2D([], [], color=_ink(color), ls=_dash(dash), label=label)
     hollow: dict[str, Any] = {"markerfacecolor": "none"} if symbol == "ring" else {}
     shape = _SYMBOLS.get(symbol, "o")
     return Line2D([], [], color=_ink(color), marker=shape, ls="", label=label, **hollow)
@@ -260,14 +264,31 @@ def _label(mark: Mark, ax: Axes, named: set[str]) -> None:
     elif isinstance(mark, HLine):
         side = ax.get_yaxis_transform()
         _text(ax, 1.0, plain_numbers(mark.y)[0], words, mark.color, "end", transform=side)
-    elif isinstance(mark, Line):
-        x, y = plain_numbers(mark.x), plain_numbers(mark.y)
-        there = np.flatnonzero(np.isfinite(x + y))
-        if there.size:
-            _text(ax, x[there[-1]], y[there[-1]], f" {words}", mark.color, "start")
     elif isinstance(mark, Bars | Points) and mark.label_at is not None:
         color = "" if isinstance(mark.color, Shades) else mark.color
         _text(ax, *mark.label_at, words, color, "start")
+
+
+def _line_names(panel: Panel, ax: Axes, named: set[str]) -> None:
+    """Names at the ends of lines, unless the legend has them, apart from one another."""
+    import matplotlib as mpl
+
+    ends: list[tuple[float, float, Line]] = []
+    for mark in panel.marks:
+        if not isinstance(mark, Line) or not mark.label or str(mark.label) in named:
+            continue
+        x, y = plain_numbers(mark.x), plain_numbers(mark.y)
+        there = np.flatnonzero(np.isfinite(x + y))
+        if there.size:
+            ends.append((float(x[there[-1]]), float(y[there[-1]]), mark))
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    points = 72 * ax.get_position().height * figure.get_figheight()  # of the axes' height
+    pitch = 1.2 * float(mpl.rcParams["font.size"]) / points
+    place = ax.get_xaxis_transform()
+    up = [ax.transAxes.inverted().transform(ax.transData.transform(end[:2]))[1] for end in ends]
+    for (x_end, _, mark), y_name in zip(ends, spaced(up, pitch, 0, 1), strict=True):
+        _text(ax, x_end, y_name, f" {mark.label}", mark.color, "start", transform=place)
 
 
 def _text(ax: Axes, x: float, y: float, words: str, color: str, anchor: str, **where: Any) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from validation_core.drawing import style
+from validation_core.drawing.line_names import spaced
 from validation_core.drawing.marks import (
     Axis,
     Band,
@@ -34,6 +35,7 @@ from validation_core.drawing.marks import (
     band_edges,
     color_scales,
     freeze_sliders,
+    is_stroke,
 )
 from validation_core.precision import narrow
 from validation_core.text import signed_text
@@ -48,13 +50,13 @@ _SYMBOLS = {
     "band": "square",
 }
 _STROKED = ("ring", "cross")
-_STROKES = {"line": "solid", "dash": "dash"}
 _ANCHORS = {"start": "left", "middle": "center", "end": "right"}
 # Pixels, here as in browser/live_marks.js: one picture looks alike by both.
 _LEFT, _RIGHT, _BOTTOM = 48, 16, 38  # beside and below the axes of a panel
 _TOP, _NAMED = 18, 26  # above them, where the axis that goes up has no label, and where it has
 _SMALL, _LARGE = 12, 14  # letters: all, and titles
 _LINE = 16  # between the labels of two lines that end together
+_BESIDE, _LEAD = 5, 10  # how far from its end a label needs no line to it, and how long that is
 _ROW = 22  # a line of a title, of a legend, a scale of colours
 _GRADIENT = 64  # how wide a scale of colours is
 _UNTICKED = 12  # below a panel whose ticks stand farther below
@@ -185,13 +187,17 @@ class _Sheet:
         self.notes.append({**last, **up, "xshift": _GRADIENT + 4})
 
     def _spaced(self) -> None:
-        """Labels at the ends of lines, moved up where two would overlap."""
+        """Labels at the ends of lines, a thin line to each that is not beside its end."""
         low, high = _ends(self.panel.y)
-        apart = _LINE * (high - low) / (self.panel.height - _ABOVE)
-        above = -np.inf
-        for x, y, words, color in sorted(self.ends, key=lambda end: end[1]):
-            above = max(y, above + apart)
-            self.notes.append({**self._words(words, x, above, color), "xshift": 4})
+        pixel = (high - low) / (self.panel.height - _ABOVE)
+        places = spaced([y for _, y, *_ in self.ends], _LINE * abs(pixel), *sorted((low, high)))
+        for (x, y, words, color), place in zip(self.ends, places, strict=True):
+            note = {**self._words(words, x, y, color), "xshift": 4}
+            moved = (y - place) / pixel
+            if abs(moved) > _BESIDE:
+                lead = {"arrowhead": 0, "arrowwidth": 1, "arrowcolor": _color(color)}
+                note |= {"showarrow": True, "ax": _LEAD, "ay": moved, **lead}
+            self.notes.append(note)
 
     def _across(self, mark: VLine | HLine) -> None:
         words = "" if self._in_legend(str(mark.label)) else str(mark.label)
@@ -434,8 +440,9 @@ def _key(words: str, color: str, symbol: str) -> _Json:
     """Legend key: a trace without points."""
     nowhere = np.full(1, np.nan, np.float32)
     own = {"x": nowhere, "y": nowhere, "name": words, "legendgroup": words, "showlegend": True}
-    if symbol in _STROKES:
-        line = {"color": _color(color), "width": 2, "dash": _STROKES[symbol]}
+    if is_stroke(symbol):
+        dash = "solid" if symbol == "line" else _dash(symbol)
+        line = {"color": _color(color), "width": 2, "dash": dash}
         return {"type": "scatter", "mode": "lines", "line": line, **_axes(0), **own}
     stroke = {"color": _color(color), "width": 1.6 * (symbol in _STROKED)}
     marker = {"color": _color(color), "symbol": _symbol(symbol), "size": 8, "line": stroke}

@@ -7,13 +7,13 @@ together, after a level line:
         [level_line(0.05), *rate_curve(gammas, Rates.of(rejections, trials), method_look("c2st"))],
         x=places_axis(gammas, "gamma"),
         y=rejection_axis(),
-        legend=[point_key("C2ST", method_look("c2st"))],
+        legend=curve_keys({"C2ST": method_look("c2st")}),
     )
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -74,6 +74,10 @@ def places_axis(
 def level_line(alpha: float) -> HLine:
     """Line at the level, the rate of an exact test when q is correct."""
     return HLine(alpha, color=style.NULL, dash="6 4", label="level")
+
+
+LEVEL_KEY: Key = "level", style.NULL, "6 4"
+"""Legend key of the level line, which is then not named where curves end."""
 
 
 def method_look(method: str) -> MethodStyle:
@@ -170,7 +174,12 @@ def point_key(words: str, look: MethodStyle) -> Key:
 
 def line_key(words: str, look: MethodStyle) -> Key:
     """Legend key of a curve without points."""
-    return words, look.color, "dash" if look.dash else "line"
+    return words, look.color, look.dash or "line"
+
+
+def curve_keys(looks: Mapping[str, MethodStyle]) -> list[Key]:
+    """Legend of curves with points, by name, and of the level."""
+    return [*(point_key(words, look) for words, look in looks.items()), LEVEL_KEY]
 
 
 def _over(values: ArrayLike, sliders: Sequence[str], coarse: bool = False) -> Number:

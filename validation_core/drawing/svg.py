@@ -10,10 +10,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from html import escape, unescape
+from typing import TypeGuard
 
 import numpy as np
 
 from validation_core.drawing.letters import svg_words
+from validation_core.drawing.line_names import spaced
 from validation_core.drawing.marks import (
     Axis,
     Bars,
@@ -37,6 +39,8 @@ LETTERS = 11.5
 _FOOT, _HEAD, _LEFT, _RIGHT = 38, 26, 44, 10
 _KEYS, _ROW = 7, 17  # where a legend stands, above the name of y, and each of its rows
 _GRADIENT = 64  # how wide a scale of colours is
+_BESIDE, _FAR = 5, 30  # up and across: a name at most so far from its line's end needs no lead
+_LEAD = 8  # room for leads
 _SPACE = ' xmlns="http://www.w3.org/2000/svg"'
 
 
@@ -231,7 +235,12 @@ def _text(x: float, y: float, words: str, anchor: str, ink: str, halo: str = "")
 def _all_words(panel: Panel, scale: Scale, width: int, ink: str, paper: str) -> str:
     """Legend, scale of colours and the marks' own words, above all marks."""
     named = {str(key[0]) for key in panel.legend}
-    own = [part for mark in panel.marks for part in _words(mark, scale, ink, paper, named)]
+    own = [
+        part
+        for mark in panel.marks
+        if not _named_at_its_end(mark, panel, named)
+        for part in _words(mark, scale, ink, paper, named)
+    ]
     ends = _line_ends(panel, scale, ink, paper, named)
     rows = _legend_rows(panel.legend, width)
     colors = [
@@ -282,20 +291,40 @@ def _color_scale(shades: Shades, up: int, ink: str) -> str:
 
 
 def _line_ends(panel: Panel, scale: Scale, ink: str, paper: str, named: set[str]) -> Iterator[str]:
-    """Labels at the last points of lines, moved down where two would overlap."""
-    ends: list[tuple[float, float, Line]] = []
-    for mark in panel.marks:
-        if not isinstance(mark, Line) or not mark.label or str(mark.label) in named:
-            continue
-        xs, ys = plain_numbers(mark.x), plain_numbers(mark.y)
-        there = np.flatnonzero(np.isfinite(xs + ys))
-        if there.size:
-            last = there[-1]
-            ends.append((scale.y(ys[last]) + 4, scale.x(xs[last]) + 6, mark))
-    above = -math.inf
-    for y, x, mark in sorted(ends, key=lambda end: end[0]):
-        above = max(y, above + LETTERS + 2)
-        yield _text(x, above, str(mark.label), "start", mark.color or ink, paper)
+    """Labels at the ends of lines, a thin line to each that is not beside its end.
+
+    Where the panel keeps a margin for them, they begin below one another.
+    """
+    marks = [mark for mark in panel.marks if _named_at_its_end(mark, panel, named)]
+    ends = [(*end, mark) for mark in marks if (end := _end_of(mark, scale))]
+    places = spaced([y for _, y, _ in ends], LETTERS + 2, scale.top, scale.bottom)
+    beside = [abs(place - y) <= _BESIDE for (_, y, _), place in zip(ends, places, strict=True)]
+    gap = 6 if all(beside) else 6 + _LEAD
+    column = max((x for x, *_ in ends), default=0.0)
+    for (x, y, mark), place in zip(ends, places, strict=True):
+        at = (column if panel.margin else x) + gap
+        color = mark.color or ink
+        if abs(place - y) > _BESIDE or at - x > _FAR:
+            yield (
+                f'<path d="M{x + 3:.1f} {y:.1f}L{at - 3:.1f} {place:.1f}" stroke="{color}" '
+                'stroke-opacity="0.6" fill="none"/>'
+            )
+        yield _text(at, place + 4, str(mark.label), "start", color, paper)
+
+
+def _named_at_its_end(mark: Mark, panel: Panel, named: set[str]) -> TypeGuard[Line | HLine]:
+    """Whether a mark's name stands at its right end: that of a line across, in the margin only."""
+    kinds = (Line, HLine) if panel.margin else (Line,)
+    return isinstance(mark, kinds) and bool(mark.label) and str(mark.label) not in named
+
+
+def _end_of(mark: Line | HLine, scale: Scale) -> tuple[float, float] | None:
+    """Pixels of a line's last point; none where it has no point."""
+    if isinstance(mark, HLine):
+        return scale.right, scale.y(float(plain_numbers(mark.y)[0]))
+    xs, ys = plain_numbers(mark.x), plain_numbers(mark.y)
+    there = np.flatnonzero(np.isfinite(xs + ys))
+    return (scale.x(xs[there[-1]]), scale.y(ys[there[-1]])) if there.size else None
 
 
 def _words(mark: Mark, scale: Scale, ink: str, paper: str, named: set[str]) -> Iterator[str]:

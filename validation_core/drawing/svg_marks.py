@@ -26,6 +26,7 @@ from validation_core.drawing.marks import (
     Shades,
     VLine,
     band_edges,
+    is_stroke,
     plain_numbers,
     shifted,
 )
@@ -219,9 +220,9 @@ def _symbols(shape: str, places: Sequence[tuple[float, float]], mark: Points, co
 
 def legend_key(symbol: str, left: float, up: float, color: str) -> str:
     """What stands before a legend's words: a stroke, an area, or the symbol as it is drawn."""
-    if symbol in ("line", "dash"):
-        dash = ' stroke-dasharray="5 3"' if symbol == "dash" else ""
-        return f'<path d="M{left:.1f} {up:g}h14" stroke="{color}" stroke-width="2.5"{dash}/>'
+    if is_stroke(symbol):
+        dash = {"line": "", "dash": "5 3"}.get(symbol, symbol)
+        return _stroke(f"M{left:.1f} {up:g}h14", color, 2.5, dash)
     if symbol == "band":
         return _filled(f"M{left:.1f} {up - 4:g}h14v8h-14Z", color, 0.35)
     one = Points([0.0], [0.0], color=color, size=8)

@@ -29,7 +29,13 @@ from validation_core.drawing.marks import (
     sentence,
     written,
 )
-from validation_core.drawing.power_curves import level_line, line_key, rate_line, rejection_axis
+from validation_core.drawing.power_curves import (
+    LEVEL_KEY,
+    level_line,
+    line_key,
+    rate_line,
+    rejection_axis,
+)
 from validation_core.lessons.lesson import Beat, FollowUp, Formula, NumberGuess, Prediction, Stage
 from validation_core.lessons.study import LessonStudy
 from validation_core.methods import SBC, TARP
@@ -244,13 +250,8 @@ class BlindPrior(LessonStudy[_BlindPriorResult], spec="lesson_blind_prior"):
                 ),
                 panels=[0, 2, 1],
                 sliders=["alpha", "n", "sample"],
-                at={"mix": 0, "follow": 1.0, "n": 100, "alpha": 1.0},
-                beats=[
-                    Beat(at={"alpha": 0.0}, seconds=3.0),
-                    Beat(at={"alpha": 1.0}, seconds=9.0),
-                    Beat(at={"n": 20}, seconds=3.0),
-                    Beat(at={"n": 500}, seconds=4.0),
-                ],
+                at={"mix": 0, "follow": 1.0, "n": _N, "alpha": 1.0},  # as was predicted
+                beats=[Beat(at={"alpha": 0.0}, seconds=3.0), Beat(at={"alpha": 1.0}, seconds=9.0)],
             ),
             Stage(
                 title="Break it: half blind",
@@ -522,5 +523,5 @@ def _power(share: NDArray[np.float64]) -> Panel:
         x=Axis((0, 1), "how blind q is, alpha"),
         y=rejection_axis(),
         height=300,
-        legend=[line_key(name, look) for name, look in zip(TESTS, _LOOKS, strict=True)],
+        legend=[*map(line_key, TESTS, _LOOKS), LEVEL_KEY],
     )

@@ -28,9 +28,10 @@ from validation_core.drawing.marks import (
     written,
 )
 from validation_core.drawing.power_curves import (
+    LEVEL_KEY,
     Rates,
+    curve_keys,
     level_line,
-    point_key,
     rate_points,
     rejection_axis,
 )
@@ -419,7 +420,7 @@ def _dots(x: Array, counts: Array, look: MethodStyle) -> Points:
 
 _WRONG = MethodStyle(style.OBSERVED, "", "square")
 _RIGHT = MethodStyle(style.P, "", "circle")
-_KEYS = point_key("done wrong", _WRONG), point_key("done right, on the same draws", _RIGHT)
+_KEYS = (*curve_keys({"done wrong": _WRONG, "done right, on the same draws": _RIGHT}),)
 
 
 def _overview(counts: Array) -> Panel:
@@ -535,5 +536,9 @@ def _spreads(result: _FourWaysResult, counts: Array) -> Panel:
         x=Axis((0.2, 2.0), "sd of the true null, in assumed ones"),
         y=rejection_axis(0.22),
         height=240,
-        legend=[("same x twice", style.P, "circle"), ("dependent folds", style.Q, "diamond")],
+        legend=[
+            ("same x twice", style.P, "circle"),
+            ("dependent folds", style.Q, "diamond"),
+            LEVEL_KEY,
+        ],
     )

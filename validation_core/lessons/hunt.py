@@ -27,7 +27,7 @@ from validation_core.drawing.marks import (
     sentence,
     written,
 )
-from validation_core.drawing.power_curves import level_line, rejection_axis
+from validation_core.drawing.power_curves import LEVEL_KEY, level_line, rejection_axis
 from validation_core.lessons.lesson import Beat, FollowUp, Formula, NumberGuess, Prediction, Stage
 from validation_core.lessons.study import LessonStudy
 from validation_core.methods import CoLT
@@ -308,8 +308,9 @@ class Hunt(LessonStudy[_HuntResult], spec="lesson_hunt"):
                 title="What it does not tell",
                 words="A benchmark draws many true values at one x; your table has one at each. "
                 "CoLT therefore learns how the centre moves with x, and tests on other "
-                "simulations. No find with these balls does not say that q is correct. Best by "
-                f"hand: {counts}.",
+                "simulations. No find with these balls does not say that q is correct. Of a "
+                f"correct q a ball holds about {MASS * N:.0f} of {N}; the most telling of all "
+                f"{len(CENTRES)} balls hold {counts}.",
                 panels=[2, 0],
                 sliders=["preset"],
                 at={"preset": 1, "place": int(chosen[1])},
@@ -520,4 +521,5 @@ def _rates(result: _HuntResult) -> Panel:
         x=Axis((-0.5, 1.5), ticks=[0, 1], names=["same data", "fresh data"]),
         y=rejection_axis(),
         height=260,
+        legend=[LEVEL_KEY],
     )

@@ -292,7 +292,7 @@ def _scatter(result: _Accuracies) -> Panel:
         x=Axis((-3.2, 4.2), "θ"),
         y=Axis((-3.2, 3.2), "x"),
         height=330,
-        legend=[("truth p", style.P, "circle"), ("estimate q", style.Q, "diamond")],
+        legend=[("true p", style.P, "circle"), ("estimate q", style.Q, "diamond")],
     )
 
 

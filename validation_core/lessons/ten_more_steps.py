@@ -31,6 +31,7 @@ from validation_core.drawing.marks import (
     written,
 )
 from validation_core.drawing.power_curves import (
+    LEVEL_KEY,
     level_line,
     line_key,
     method_look,
@@ -448,6 +449,9 @@ def _formula(result: _TrainedSteps) -> Formula:
     )
 
 
+_STRIP = 0.5  # height of the ordered points above the bars, as a share of the bars
+
+
 def _ordered(looks: _ScoreResult) -> Panel:
     """Panel of the hundred test points by p-value, and of the number in each tenth."""
     counts = np.apply_along_axis(lambda u: np.histogram(u, _BINS)[0], -1, looks.ranks)
@@ -466,22 +470,17 @@ def _ordered(looks: _ScoreResult) -> Panel:
                 symbol="ring",
                 size=6,
             ),
-            Line([0, 1], [top, 2 * top], color=style.NULL, dash="4 3", width=1),
+            Line([0, 1], [top, (1 + _STRIP) * top], color=style.NULL, dash="4 3", width=1),
             Points(
                 over(np.sort(looks.ranks, -1), "score", "steps", "source", coarse=True),
-                top * (1 + (np.arange(N) + 0.5) / N),
+                top * (1 + _STRIP * (np.arange(N) + 0.5) / N),
                 size=2.5,
                 color="",
             ),
         ],
-        title=f"{N} test points by their p-value; how many in each tenth",
+        title=f"p-values of {N} test points",
         x=Axis((0, 1), "conformal p-value of a test point"),
-        y=Axis(
-            (0, 2.04 * top),
-            "test points",
-            ticks=np.arange(0, top, 10),
-            names=[f"{v:.0f}" for v in np.arange(0, top, 10)],
-        ),
+        y=Axis((0, 1.04 * (1 + _STRIP) * top), "test points", ticks=np.arange(0, top, 10)),
         height=240,
         legend=[
             ("this batch", style.NULL, "square"),
@@ -542,7 +541,8 @@ def _rates(looks: _ScoreResult) -> Panel:
         legend=[
             line_key("Uniform, q wrong", both["uniform"][0]),
             line_key("C2ST, q wrong", both["c2st"][0]),
-            ("q correct", style.NULL, "dash"),
+            ("q correct", style.NULL, "2 3"),
+            LEVEL_KEY,
         ],
     )
 

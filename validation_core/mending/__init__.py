@@ -58,7 +58,7 @@ def mend_table(
         after=verdict_pvalue(table, mended.log_weight, judged, seed),
         outside=outside_share(table),
         outside_expected=min(1.0, 2 * d / (k + 1)),
-        intervals=calibrated_intervals(u),
+        intervals=calibrated_intervals(table, seed),
         unused=unused_inputs(table, u, seed),
         log_weight=mended.log_weight,
         row_gain=mended.gain,

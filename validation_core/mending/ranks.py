@@ -10,12 +10,16 @@ import numpy as np
 
 from validation_core import statistics
 from validation_core.mending.reweighting import Split, temperature
+from validation_core.rng import stream
+from validation_core.statistics import effects
 from validation_core.statistics.ranks import midranks
 from validation_core.statistics.slots import multiclass_contributions
 from validation_core.types import Float, Interval, PosteriorTable
 
 LEVEL = 0.9
 """Of the intervals that are calibrated."""
+FEWEST = 19
+"""Draws below which not even all of them are a central interval of that level."""
 _BINS = 10
 _PULL = 2.0  # rows' worth of "uniform" in each tenth
 _NUMBERS = 20_000_000  # of slots times parameters that are ranked
@@ -28,7 +32,8 @@ class CalibratedInterval:
     coverage: Interval
     """Share of true values in q's 90% interval, exact over all parameters together."""
     needed: float
-    """Level of q's interval that covers 90%, by split conformal; 1 where not even all draws do."""
+    """Level of q's interval that covers 90%, by split conformal; 1 where not even that from the
+    least to the largest draw does."""
 
     @property
     def right(self) -> bool:
@@ -71,25 +76,29 @@ def rank_gain(u: Float, splits: Sequence[Split]) -> Float:
     return gain
 
 
-def calibrated_intervals(u: Float) -> tuple[CalibratedInterval, ...]:
-    """Each parameter's 90% interval: how it covers, and the level that covers 90%.
+def calibrated_intervals(table: PosteriorTable, seed: int) -> tuple[CalibratedInterval, ...]:
+    """Each parameter's 90% interval: how it covers, and the level that covers 90%; none of fewer
+    than FEWEST draws.
 
-    A central interval of level a holds a truth of rank u if |2 u - 1| <= a. The level is the
+    A central interval of level a holds a truth of randomised rank u if |2 u - 1| <= a, so that a
+    correct q covers a whatever the number of draws and of equal values. The level is the
     ceil((n + 1) 0.9)-th smallest of these over n rows, at which a new true value is covered with
     chance 90% or more (split conformal: exact on average over x, not at each).
     """
-    n, slots, d = u.shape
-    off = np.sort(np.abs(2 * u[:, 0] - 1), axis=0)
+    n, k, d = table.q.shape
+    if k < FEWEST:
+        return ()
+    below, equal = statistics.count(table.theta.T, table.q.transpose(2, 0, 1))
+    u = statistics.randomised_ranks(below, equal, k, stream(seed, "mend", "intervals"))
+    cover = effects.covered(u, [LEVEL], 1 - 0.05 / d)
+    off = np.sort(np.abs(2 * u - 1), axis=1)
     place = math.ceil((n + 1) * LEVEL)
-    found = []
-    for j in range(d):
-        inside = int((off[:, j] <= LEVEL).sum())
-        low, high = statistics.clopper_pearson(inside, n, 1 - 0.05 / d)
-        needed = float(off[place - 1, j]) if place <= n else 1.0
-        if needed > 1 - 1.5 / slots:  # beyond all draws of the row
-            needed = 1.0
-        found.append(CalibratedInterval(Interval(inside / n, float(low), float(high)), needed))
-    return tuple(found)
+    needed = off[:, place - 1] if place <= n else np.ones(d)
+    needed = np.where(needed > 1 - 2 / (k + 1), 1.0, needed)  # beyond all draws of the row
+    return tuple(
+        CalibratedInterval(Interval.of(*(end[j, 0] for end in cover)), float(needed[j]))
+        for j in range(d)
+    )
 
 
 def outside_share(table: PosteriorTable) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import bdtrc
 
 from validation_core.codec import shown
 from validation_core.mending.function import MendFunction
@@ -38,9 +39,9 @@ class Mended:
     outside_expected: float
     """The same if q were correct, at most."""
     intervals: tuple[CalibratedInterval, ...]
-    """Of each parameter."""
+    """Of each parameter; none of very few draws."""
     unused: tuple[UnusedInput, ...] | None
-    """Columns of x that q ignores; None where that was not asked."""
+    """Columns of x that q seems to ignore, each with its p; None where that was not asked."""
     log_weight: Float
     """(N, K' + 1) of the truth and of the draws, normalised over the row."""
     row_gain: Float
@@ -57,6 +58,12 @@ class Mended:
         normal, heavy-tailed and skewed, none was offered one).
         """
         return self.gain.low > 0
+
+    @property
+    def outside_pvalue(self) -> float:
+        """p that a correct q leaves so many true values beyond all of its draws (binomial)."""
+        count = round(self.outside * self.rows)
+        return float(bdtrc(count - 1, self.rows, self.outside_expected)) if count else 1.0
 
     @property
     def bound(self) -> float | None:

@@ -29,7 +29,7 @@ from validation_core.scores.quantities import (
     ranked_quantities,
 )
 from validation_core.statistics.histograms import bins
-from validation_core.text import equals
+from validation_core.text import said_equals
 from validation_core.types import (
     Array,
     Benchmark,
@@ -352,7 +352,7 @@ def worst_quantities(u: Array, names: Sequence[str], adjusted: Array) -> _WorstR
     """
     distance = statistics.ks(u).statistic if u.size else np.zeros(len(u))
     order = np.lexsort((-distance, adjusted))[:_SHOWN]  # by p; among equal ones, by distance
-    titles = [f"{_short(names[i])}<br>p {equals(float(adjusted[i]))}" for i in order]
+    titles = [f"{_short(names[i])}<br>p {said_equals(float(adjusted[i]))}" for i in order]
     return _WorstRanks(titles, u[order], 1 - 0.05 / max(len(u), 1))
 
 

@@ -101,7 +101,7 @@ class SKL(Method):
         "Algorithm 1; tested by relabelling within x",
     )
     summary: ClassVar[str] = "How many nats lie between p and q, and could it be none?"
-    statistic: ClassVar[str] = "mean within-x difference of log p - log q, in nats"
+    statistic: ClassVar[str] = "mean within-x difference of log p − log q, in nats"
     style: ClassVar[MethodStyle] = MethodStyle("#6B8E23", "solid", "hourglass")
     turn: ClassVar[int] = 3
     relabelings: int = field(

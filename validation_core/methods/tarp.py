@@ -71,7 +71,7 @@ class TARP(Method):
         "Do q's balls about a reference point cover true values as often as they state?"
     )
     statistic: ClassVar[str] = "KS distance of the coverage values"
-    style: ClassVar[MethodStyle] = MethodStyle("#2D8FBF", "dash", "cross")
+    style: ClassVar[MethodStyle] = MethodStyle("#2D8FBF", "dash", "circle-open")
     turn: ClassVar[int] = 2
     repeats_findings: ClassVar[bool] = True
     about: ClassVar[str] = "the reference"

@@ -12,30 +12,41 @@ from numpy.typing import ArrayLike
 
 from validation_core.drawing import live, style
 from validation_core.drawing.drawn import Drawn
-from validation_core.drawing.marks import SYMBOLS, Axis, Mark, Panel, Points, Slider, over
+from validation_core.drawing.marks import SYMBOLS, Axis, Mark, Note, Panel, Points, Slider, over
 from validation_core.drawing.power_curves import (
     Rates,
+    curve_keys,
     level_line,
     method_look,
     places_axis,
-    point_key,
     rate_curve,
     rate_points,
     rejection_axis,
 )
 from validation_core.panels.gamma_scale import GammaScale
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.presets import broken
+from validation_core.sweep.presets import broken, disagreement
 from validation_core.sweep.progress import Progress
 from validation_core.sweep.rates import counts_of, rate_interval
-from validation_core.text import first_text, interval_text, level_text, list_text, range_text
+from validation_core.text import (
+    capitalise,
+    first_text,
+    interval_text,
+    level_text,
+    list_text,
+    range_text,
+)
 from validation_core.types import Array, MethodStyle, PowerCell
 
 Along = Literal["gamma", "beta", "m"]
-IF_CORRECT = (
-    "if q were correct, every test would reject in so many trials or fewer, but for chance."
-)
-"""What the level in a picture of power says; a test whose null is too wide rejects in fewer."""
+
+
+def level_said(alpha: float) -> str:
+    """What the dashed line says; a test whose null is too wide rejects in fewer trials."""
+    return (
+        f"The dashed line is the level: if q were correct, every test would reject in about "
+        f"{level_text(alpha)} of trials or fewer."
+    )
 
 
 class PowerCurve(NamedTuple):
@@ -114,10 +125,10 @@ def power_figure(cells: Sequence[PowerCell], along: Along, fixed: str, alpha: fl
     lines = curves(cells, along)
     places = sorted({float(x) for line in lines for x in line.x}) or [1.0]
     place: Callable[[ArrayLike], Array] = np.log10 if along == "m" else np.asarray
+    looks = method_looks({line.label: line.method for line in lines})
     marks: list[Mark] = [level_line(alpha)]
     for line in lines:
-        look = method_look(line.method)
-        marks += rate_curve(place(line.x), line.rates, look, label=line.label)
+        marks += rate_curve(place(line.x), line.rates, looks[line.label])
     return Drawn(
         f"Power over {along}, {fixed}",
         Panel(
@@ -125,17 +136,17 @@ def power_figure(cells: Sequence[PowerCell], along: Along, fixed: str, alpha: fl
             x=places_axis(places, AXES[along], at=place(places)),
             y=rejection_axis(),
             height=300,
-            margin=110,
+            legend=curve_keys(looks),
         ),
-        f"{trials_text(cells)} The dashed line is the level: {IF_CORRECT}",
+        f"{trials_text(cells)} {level_said(alpha)}",
     )
 
 
 VIEWS = {"power": "Power", "draws": "Power per draw", "seconds": "Power per second"}
 
-_DASHES = ("", "7 5", "2 3", "10 4", "8 3 2 3", "12 3 2 3 2 3")
+_DASHES = ("", "dash", "dot", "longdash", "dashdot", "longdashdot")
 
-_MARKS = 5  # symbols that points know
+_MARKS = 6  # symbols that points know
 
 FAINT = 0.07
 """Opacity of bands of which eight lie over one another."""
@@ -156,13 +167,20 @@ def place_text(sweep: Sweep, value: float) -> str:
     return f"beta = {value:g}" if along(sweep) == "beta" else sweep.benchmark.place(value)
 
 
+def where_text(sweep: Sweep, value: float) -> str:
+    """A place with "at"; empty on a benchmark that has no strength to choose."""
+    if along(sweep) == "gamma" and len(sweep.benchmark.gammas) == 1:
+        return ""
+    return f"at {place_text(sweep, value)}"
+
+
 def compare(sweep: Sweep, progress: Progress) -> live.Payload:
     """Rejection rates along gamma or beta, a curve for each method; of one place side by side."""
     places = sweep.betas if along(sweep) == "beta" else sweep.gammas
     looks = curve_looks(progress.cells)
     drawn = _side_by_side if len(places) == 1 else _curves
     marks, x, y = drawn(sweep, progress, looks)
-    legend = [point_key(label, look) for label, look in looks.items()]
+    legend = curve_keys(looks if len(places) > 1 else {})
     wrong = broken(sweep.benchmark, progress.cells)
     if wrong and along(sweep) == "gamma":
         legend.append(("level broken", style.OBSERVED, "ring"))
@@ -198,26 +216,26 @@ def _curves(sweep: Sweep, progress: Progress, looks: dict[str, MethodStyle]) -> 
 
 
 def _side_by_side(sweep: Sweep, progress: Progress, looks: dict[str, MethodStyle]) -> _Drawing:
-    """The methods at the only place, in the order of the legend, each with its interval."""
+    """The methods at the only place, each with its interval above its name."""
     axis = along(sweep)
     order = list(looks)
-    marks: list[Mark] = []
-    top = 2 * sweep.design.alpha
-    for curve in curves(progress.cells, axis):
-        marks.append(rate_points([order.index(curve.label)], curve.rates, looks[curve.label]))
-        top = max(top, float(np.nanmax(curve.rates.high)))
+    at = {curve.label: curve.rates for curve in curves(progress.cells, axis)}
+    marks: list[Mark] = [
+        rate_points([order.index(label)], rates, looks[label]) for label, rates in at.items()
+    ]
     wrong = broken(sweep.benchmark, progress.cells)
     if wrong:
         marks.append(_ring([order.index(cell.label) for cell in wrong], wrong))
-    value = getattr(sweep.places[0], axis)
-    middle = (len(order) - 1) / 2
-    x = Axis(
-        (-1, max(1, len(order))),
-        f"tests as in the legend, at {place_text(sweep, value)}",
-        ticks=[middle],
-        names=[""],
-    )
-    return marks, x, rejection_axis(min(1.0, 1.1 * top))
+    highest = max(float(np.nanmax(rates.high)) for rates in at.values())
+    y = rejection_axis(min(1.0, 1.1 * max(highest, 2 * sweep.design.alpha)))
+    foot = 0.18 * y.limits[1]
+    marks += [
+        Note(place, -(0.5 + 0.4 * (place % 2)) * foot, label, color=look.color, anchor="middle")
+        for place, (label, look) in enumerate(looks.items())  # in two rows, for narrow screens
+    ]
+    label = where_text(sweep, getattr(sweep.places[0], axis))
+    x = Axis((-0.6, len(order) - 0.4), label, hidden=True)
+    return marks, x, replace(y, limits=(-foot, y.limits[1]))
 
 
 def _ring(x: ArrayLike, cells: Sequence[PowerCell]) -> Points:
@@ -236,7 +254,7 @@ def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
     """Power of each method against the draws or the seconds of one test, over a slider."""
     axis = along(sweep)
     places = sorted({getattr(cell, axis) for cell in progress.cells})
-    start = places[len(places) // 2]
+    start = telling_place(sweep, progress.cells)
     marks: list[Mark] = [level_line(sweep.design.alpha)]
     looks = curve_looks(progress.cells)
     xs = []
@@ -254,7 +272,7 @@ def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
     panel = Panel(
         marks,
         height=380,
-        legend=[point_key(label, look) for label, look in looks.items()],
+        legend=curve_keys(looks),
         x=Axis(
             (decades[0] - 0.1, decades[-1] + 0.1),
             unit,
@@ -264,7 +282,7 @@ def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
         y=rejection_axis(),
         caption="Up and to the left is better: more power for less. Bars are the intervals of "
         "the curves' bands. Training comes on top, once for all trials: the table below has it. "
-        f"The dashed line is the level: {IF_CORRECT}",
+        f"{level_said(sweep.design.alpha)}",
     )
     slider = Slider(
         axis,
@@ -285,7 +303,7 @@ def _spent(sweep: Sweep, cell: PowerCell, view: str) -> float:
 
 
 def curve_looks(cells: Sequence[PowerCell]) -> dict[str, MethodStyle]:
-    """Styles by label: one colour a method, variants distinguished by dash and symbol."""
+    """Styles by label: each method's own, and of its variants other dashes and symbols."""
     return method_looks({cell.label: cell.method for cell in cells})
 
 
@@ -293,14 +311,14 @@ def method_looks(labels: Mapping[str, str]) -> dict[str, MethodStyle]:
     """The same of methods' names by label."""
     looks: dict[str, MethodStyle] = {}
     variants: Counter[str] = Counter()
-    methods = list(dict.fromkeys(labels.values()))
     for label, method in labels.items():
-        place = methods.index(method) + variants[method]
+        color, dash, symbol = method_look(method)
+        step = variants[method]
         variants[method] += 1
         looks[label] = MethodStyle(
-            style.method_style(method).color,
-            _DASHES[place % len(_DASHES)],
-            SYMBOLS[place % _MARKS],
+            color,
+            _DASHES[(_DASHES.index(dash) + step) % len(_DASHES)],
+            SYMBOLS[(SYMBOLS.index(symbol) + step) % _MARKS],
         )
     return looks
 
@@ -313,40 +331,49 @@ def _caption(sweep: Sweep, progress: Progress) -> str:
         if pooled
         else ""
     )
-    return (
-        f"{trials_text(progress.cells)}{law} The dashed line is the level of "
-        f"{level_text(sweep.design.alpha)}: {IF_CORRECT}"
-    )
+    return f"{trials_text(progress.cells)}{law} {level_said(sweep.design.alpha)}"
 
 
 _NAMED = 3  # tests that tie, by name
 
 
-def answer(sweep: Sweep, progress: Progress) -> str:
-    """Which tests detect the error, in one sentence, at the place where they differ most.
+def telling_place(sweep: Sweep, cells: Sequence[PowerCell]) -> float:
+    """The place that separates the tests, of which a comparison speaks throughout.
 
-    Where q is correct, how often they reject it. Of places where tests differ equally, the one
-    nearest to the middle of the grid is taken.
+    It is where most tests miss what another finds, or else where rates differ most; of places
+    where they differ equally, the one nearest to the middle of the grid.
     """
     axis = along(sweep)
-    by_place: dict[float, list[PowerCell]] = {}
-    for cell in progress.cells:
-        by_place.setdefault(float(getattr(cell, axis)), []).append(cell)
-    if not by_place:
-        return ""
-    middle = sorted(by_place)[len(by_place) // 2]
+    conflict = disagreement(sweep, cells)
+    if conflict is not None:
+        return float(getattr(conflict.place, axis))
+    rates: dict[float, list[float]] = defaultdict(list)
+    for cell in cells:
+        rates[float(getattr(cell, axis))].append(cell.rate)
+    middle = sorted(rates)[len(rates) // 2]
 
     def differ(at: float) -> tuple[int, float, float]:
-        rates = [cell.rate for cell in by_place[at]]
-        return len(rates), max(rates) - min(rates), -abs(at - middle)
+        return len(rates[at]), max(rates[at]) - min(rates[at]), -abs(at - middle)
 
-    at = max(by_place, key=differ)
-    here = sorted(by_place[at], key=lambda cell: (-cell.rate, cell.label))
+    return max(rates, key=differ)
+
+
+def answer(sweep: Sweep, progress: Progress) -> str:
+    """Which tests detect the error, in one sentence, at the place that separates them.
+
+    Where q is correct, how often they reject it.
+    """
+    if not progress.cells:
+        return ""
+    axis, at = along(sweep), telling_place(sweep, progress.cells)
+    here = [cell for cell in progress.cells if getattr(cell, axis) == at]
+    here.sort(key=lambda cell: (-cell.rate, cell.label))
     count = len(sweep.methods)
-    far = "" if len(here) == count else f", with {len(here)} of {count} tests run so far"
+    far = "" if len(here) == count else f"with {len(here)} of {count} tests run so far"
     if axis == "gamma" and sweep.benchmark.is_exact(at):
-        return f"q is correct here: {_false_alarms(here)}{far}."
-    return f"At {place_text(sweep, at)}{far}, q is rejected {_by_whom(here)}."
+        return f"q is correct here: {', '.join(filter(None, (_false_alarms(here), far)))}."
+    parts = filter(None, (where_text(sweep, at), far, f"q is rejected {_by_whom(here)}"))
+    return f"{capitalise(', '.join(parts))}."
 
 
 def _by_whom(here: Sequence[PowerCell]) -> str:

@@ -319,9 +319,8 @@ class Claims:
         if at is None or self.result.claims[at].family not in _MAGNITUDES:
             return None
         claim, sentence = self.result.claims[at], self._sentence(at, names)
-        if not self._gross(at):
+        if sentence is None or not self._gross(at):
             return None
-        assert sentence is not None, "magnitudes have their numbers"
         return Magnitude(claim.family, claim.which[0], sentence)
 
     def _gross(self, at: int) -> bool:
@@ -344,7 +343,8 @@ class Claims:
         return None if at is None else self._sentence(at, ())
 
     def _sentence(self, at: int, names: Sequence[str]) -> str | None:
-        """A claim about magnitudes or an own quantity with its numbers; None for any other."""
+        """A claim about magnitudes or an own quantity with its numbers; None for any other, and
+        where the numbers do not show it."""
         claim, numbers = self.result.claims[at], self.result.numbers[at]
         if claim.family == "own":
             name = quantity_name(self.quantities, claim.which[0])
@@ -356,8 +356,10 @@ class Claims:
         return None if words is None else words(parameter_name(names, claim.which[0]), numbers)
 
 
-def _outliers(name: str, numbers: Array) -> str:
+def _outliers(name: str, numbers: Array) -> str | None:
     bound, count, expected, rows = numbers[:4]
+    if round(count) == round(expected):
+        return None
     if count > expected:
         return (
             f"{name}: {count:,.0f} of {rows:,.0f} true values lie more than {bound:g} robust sd "
@@ -377,11 +379,6 @@ def _spacing(name: str, numbers: Array) -> str:
         return (
             f"{name}: {usual:.1%} of q's draws equal another draw at their x, {tied:.1%} of true "
             "values do: q's draws are rounded, repeated or clipped."
-        )
-    if tied > usual + _TIED:
-        return (
-            f"{name}: {tied:.1%} of true values equal a draw of q, {usual:.1%} of draws equal "
-            "another one: true values are rounded as draws are not."
         )
     return (
         f"{name}: the nearest draw is typically {apart:.2g} robust sd from a true value, "
@@ -425,7 +422,7 @@ def _bounds(name: str, numbers: Array) -> str:
     return f"{share_text(share)} of {name}'s draws lie outside the prior's bounds, {ends}."
 
 
-_MAGNITUDES: Mapping[Family, Callable[[str, Array], str]] = {
+_MAGNITUDES: Mapping[Family, Callable[[str, Array], str | None]] = {
     "outliers": _outliers,
     "spacing": _spacing,
     "support": _support,

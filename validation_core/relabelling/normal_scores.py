@@ -29,6 +29,6 @@ def misfit(u: Array, edge: float = EDGE) -> Array:
     return np.asarray(np.maximum(np.abs(ndtri(u).mean(1)), np.abs(wide.mean(1))))
 
 
-def largest_misfits(misfits: Array, most: int = MOST) -> Integers:
-    """The parameters with the largest misfits (D,), in their own order: (most,)."""
-    return np.sort(np.argsort(-misfits, kind="stable")[:most])
+def largest_misfits(misfits: Array) -> Integers:
+    """The parameters with the largest misfits (D,), in their own order: (MOST,) at most."""
+    return np.sort(np.argsort(-misfits, kind="stable")[:MOST])

@@ -13,13 +13,21 @@ tested once more, on a table from which the errors of other kinds are removed:
 
 Removed in two ways, in normal scores of the ranks, and in the parameter's own units with ranks
 anew (magnitudes in the latter alone); a claim is named where neither explains it. Bias and width
-are those that leave the mean and the width statistic at 0, the same at every x.
+are those that leave the mean and the width statistic at 0, the same at every x. They are
+estimates: in the parameter's units, those that leave these statistics up to two of their standard
+errors away are removed too, and a claim is named where none of all these explains it. A shift of
+a uniform law that is removed a little too far puts true values beyond the ends of q's draws,
+which looks like a wrong shape.
+
+Where true values equal draws of q, as those of a discrete or clipped parameter do, no bias can be
+removed without breaking these ties: nothing is named of how far or how near such values lie.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,9 +48,17 @@ ASKED = 0.2
 _REMOVED: dict[Kind, int] = {
     "mean": 0, "width": 1, "shape": 2, "pair": 2, "far": 2, "gap": 2, "range": 2
 }  # fmt: skip
-"""The table, of three without other errors, that tests each kind of claim."""
-_TABLES = 3
+"""What is removed from the tables that test each kind of claim: width, bias, or either."""
+_OFF = (-2.0, -1.0, 0.0, 1.0, 2.0)
+"""Standard errors by which the bias, or the width, that is removed lies off its estimate."""
+_OFF_WIDTH = (-2.0, 0.0, 2.0)
+"""Those of the width beside each bias."""
+_BY_SCORES = (slice(0, 1), slice(1, 2), slice(2, 3))
+"""Tables without width, bias, or either, in normal scores."""
+_BY_VALUES = (slice(3, 8), slice(8, 13), slice(13, 28))
+"""The same in the parameter's own units."""
 _MAGNITUDES: tuple[Kind, ...] = ("far", "gap", "range")
+_TIED = 0.01  # share of true values that equal a draw at their x: from there on they repeat
 _NAMED_ALONE = ("norm", "densities", "learned", "observation", "own", "weights")
 """Families whose claims say no more than that q is wrong by this measure. Of an own quantity f
 that is its own null: if q's draws have the law of f that true values have at each x, f's slots are
@@ -84,14 +100,23 @@ def own_pvalues(
         own[over] = _pvalues_over_x(apart() or battery, tested, over, rng)
     others = asked - set(_OVER_X) - set(_NAMED_ALONE)
     if others:
+        drawn = values()
+        tied = _tied_parameters(battery, drawn)
         without = tested.scale.minus_log_p(
-            tested.scale.normal(_statistics_without_errors(battery, scores, values()))
+            tested.scale.normal(_statistics_without_errors(battery, scores, drawn))
         )
         by_itself = np.isin(families, (*_OVER_X, *_NAMED_ALONE))
         kinds = np.array([cell.kind for cell in battery.cells])
         for kind in {cell.kind for cell in battery.cells if cell.family in others} - {"bounds"}:
             at = np.flatnonzero((kinds == kind) & ~by_itself)
             own[at] = _pvalues_of_kind(kind, tested, at, without)
+        own[
+            [
+                at
+                for at, cell in enumerate(battery.cells)
+                if cell.kind in ("far", "gap") and set(cell.which) & tied
+            ]
+        ] = 1.0
     return own
 
 
@@ -116,29 +141,37 @@ def _pvalues_of_kind(
     kind: Kind, tested: CalibratedTest, at: Integers, without: NDArray[np.float32]
 ) -> Array:
     """p of all claims of a kind where other errors are removed, in whichever way leaves less:
-    from the -log p (3 or 6, C) without them."""
-    begin = _REMOVED[kind] + (_TABLES if kind in _MAGNITUDES else 0)
-    ways = [
-        step_down(without[table, at], tested.nulls[:, at])
-        for table in range(begin, len(without), _TABLES)
-    ]
-    return np.asarray(np.maximum.reduce(ways)) if ways else np.ones(len(at))
+    from the -log p (3 or 28, C) without them."""
+    removed = _REMOVED[kind]
+    ways = [*([] if kind in _MAGNITUDES else without[_BY_SCORES[removed]])]
+    ways += [*without[_BY_VALUES[removed]]]
+    least = [step_down(way[at], tested.nulls[:, at]) for way in ways]
+    return np.asarray(np.maximum.reduce(least)) if least else np.ones(len(at))
+
+
+def _tied_parameters(battery: Battery, values: tuple[Array, Array] | None) -> set[int]:
+    """Parameters whose true values equal draws at their x, from true values (n, D) and draws."""
+    if values is None:
+        return set()
+    truth, draws = values
+    shares = (draws == truth[:, None]).any(axis=1).mean(axis=0)
+    parameters = battery.parts[0].block.parameters
+    return {int(parameters[j]) for j in np.flatnonzero(shares > _TIED)}
 
 
 def _statistics_without_errors(
     battery: Battery, scores: Sequence[SlotRanks], values: tuple[Array, Array] | None
 ) -> NDArray[np.float32]:
-    """Statistics (3 or 6, C) of truths without width, bias, and either; by scores, then values.
+    """Statistics (3 or 28, C) of truths without width, bias, and either; by scores, then values.
 
     Of the first block alone: no other's claims are asked.
     """
     rows = battery.parts[0].block.rows
     at = battery.pools.observed[rows] + battery.pools.first[rows]
+    tables = (_BY_SCORES if values is None else _BY_VALUES)[-1].stop
     truths = []
     for column, score in enumerate(scores):
-        own = score.select(
-            np.broadcast_to(at, (_TABLES if values is None else 2 * _TABLES, len(at)))
-        )
+        own = score.select(np.broadcast_to(at, (tables, len(at))))
         if score.of == "theta":
             drawn = None if values is None else (values[0][:, column], values[1][..., column])
             own = _without_errors(own, drawn)
@@ -154,16 +187,16 @@ def _statistics_without_errors(
 
 
 def _without_errors(own: SlotRanks, drawn: tuple[Array, Array] | None) -> SlotRanks:
-    """A parameter's truths (3 or 6, n) freed of width, of bias, and of either."""
+    """A parameter's truths (3 or 28, n) freed of width, of bias, and of either."""
     by_scores = _moved_by_scores(own.u[0])
     if drawn is None or own.magnitude is None:
         return replace(own, u=by_scores)
     truth, draws = drawn
-    moved = _moved_by_values(truth, draws)  # (3, n)
+    moved = _moved_by_values(truth, draws)  # (25, n)
     u = midranks_among(moved, draws).astype(np.float32)
     there = magnitudes_beside(np.sort(draws, axis=1), moved.T)
     magnitude = Magnitudes(*(
-        np.concatenate([seen[:_TABLES], anew])
+        np.concatenate([seen[: len(by_scores)], anew])
         for seen, anew in zip(own.magnitude, there, strict=True)
     ))  # fmt: skip
     return replace(own, u=np.concatenate([by_scores, u]), magnitude=magnitude)
@@ -178,7 +211,7 @@ def _moved_by_scores(u: Array) -> Array:
 
 
 def _moved_by_values(truth: Array, draws: Array) -> Array:
-    """True values (n,) moved and scaled about the median of their draws (n, P): (3, n)."""
+    """True values (n,) moved and scaled about the median of their draws (n, P): (25, n)."""
     centre, spread = (part[:, 0] for part in centres(draws))
     with np.errstate(over="ignore", invalid="ignore"):
         off = np.clip(np.nan_to_num((truth - centre) / spread), -_FARTHEST, _FARTHEST)
@@ -186,27 +219,49 @@ def _moved_by_values(truth: Array, draws: Array) -> Array:
     def ranks(moved: Array) -> Array:
         return midranks_among(centre + moved * spread, draws)
 
+    root_n = np.sqrt(len(truth))
+
     def place(bias: float) -> float:
         return float(normal_scores(ranks(off - bias)).mean())
 
-    bias = _root(place, -_FARTHEST, _FARTHEST)
-    expected = _width_of_uniform(draws.shape[1])
+    bias = _Estimate.of(place, _FARTHEST, 1 / root_n)
+    uniform = width_scores((np.arange(draws.shape[1] + 1) + 0.5) / (draws.shape[1] + 1))
 
     def width(log: float) -> float:
-        return _width(ranks((off - bias) / np.exp(log))) - expected
+        wide = width_scores(ranks((off - bias.value) / np.exp(log)))
+        return float(wide.mean() - uniform.mean())
 
-    factor = np.exp(_root(width, -_WIDE, _WIDE))
-    moved = np.stack([off / factor, off - bias, (off - bias) / factor])
-    return np.asarray(centre + moved * spread)
+    log = _Estimate.of(width, _WIDE, float(uniform.std()) / root_n)
+    moved = [off / np.exp(log.at(away)) for away in _OFF]
+    moved += [off - bias.at(away) for away in _OFF]
+    moved += [
+        (off - bias.at(away)) / np.exp(log.at(wider)) for away in _OFF for wider in _OFF_WIDTH
+    ]
+    return np.asarray(centre + np.stack(moved) * spread)
 
 
-def _width(u: Array) -> float:
-    return float(width_scores(u).mean())
+class _Estimate(NamedTuple):
+    """Where a falling statistic is 0, and the standard error of that place."""
 
+    value: float
+    error: float
 
-def _width_of_uniform(draws: int) -> float:
-    """The mean of the width's score over all ranks among so many draws."""
-    return _width((np.arange(draws + 1) + 0.5) / (draws + 1))
+    @classmethod
+    def of(cls, falling: Callable[[float], float], far: float, error: float) -> _Estimate:
+        """The root between -far and far of a statistic with this standard error.
+
+        Its slope is that of a secant across two standard errors; where it is flat, nothing is
+        known of the place but the root.
+        """
+        root = _root(falling, -far, far)
+        if error == 0:  # the width's among two draws, all of whose ranks are as far out
+            return cls(root, 0.0)
+        slope = (falling(root - error) - falling(root + error)) / (2 * error)
+        return cls(root, min(error / slope, far) if slope > 0 else 0.0)
+
+    def at(self, errors: float) -> float:
+        """The place so many standard errors away."""
+        return self.value + errors * self.error
 
 
 def _root(falling: Callable[[float], float], low: float, high: float) -> float:

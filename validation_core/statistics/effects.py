@@ -92,10 +92,10 @@ def covered(u: ArrayLike, levels: ArrayLike = LEVELS, level: float = 0.95) -> In
     return rate_estimate(inside, ranks.shape[-1], level)
 
 
-def lower_half(u: ArrayLike, level: float = 0.95) -> IntervalEstimate:
+def lower_half(u: ArrayLike) -> IntervalEstimate:
     """Share of truths below q's median: (...). Above 1/2, q sits too high."""
     ranks = np.asarray(u, dtype=np.float64)
-    return rate_estimate((ranks <= 0.5).sum(-1), ranks.shape[-1], level)
+    return rate_estimate((ranks <= 0.5).sum(-1), ranks.shape[-1])
 
 
 def rate_estimate(count: ArrayLike, n: int, level: float = 0.95) -> IntervalEstimate:

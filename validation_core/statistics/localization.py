@@ -43,7 +43,7 @@ class _KolmogorovDistance(NamedTuple):
     high: Float
 
 
-def ball_mass(choose: ArrayLike, quote: ArrayLike, level: float = 0.95) -> BallMass:
+def ball_mass(choose: ArrayLike, quote: ArrayLike) -> BallMass:
     """Ball with the largest departure from uniform, and the truth's share in it.
 
     Quoted on the ranks that chose it, the difference would be too large: the place was taken
@@ -52,10 +52,9 @@ def ball_mass(choose: ArrayLike, quote: ArrayLike, level: float = 0.95) -> BallM
     Args:
         choose: ranks (..., n) of the truth's distance that choose the ball.
         quote: independent ranks (..., n') that estimate the share.
-        level: coverage of the interval.
 
     Returns:
-        q's mass u_star of the ball, and the truth's mass with its interval, (...) each.
+        q's mass u_star of the ball, and the truth's mass with its 95% interval, (...) each.
 
     Raises:
         ValueError: if either has fewer than two ranks.
@@ -63,7 +62,7 @@ def ball_mass(choose: ArrayLike, quote: ArrayLike, level: float = 0.95) -> BallM
     u_star, _ = ks_location(choose)
     ranks = np.asarray(quote, dtype=np.float64)
     count = (ranks <= u_star[..., None]).sum(axis=-1)
-    low, high = wilson(count, np.full(count.shape, ranks.shape[-1]), level)
+    low, high = wilson(count, np.full(count.shape, ranks.shape[-1]))
     return BallMass(u_star, count / ranks.shape[-1], low, high)
 
 

@@ -51,6 +51,7 @@ _TINY = 1e-9
 _ROOM = 2.0  # v_V (1 - v_V / v) that a region has at least: some 10 rows inside and outside
 _EXCHANGED = 10  # rows of about equal stated probability
 _TAIL = 0.95  # quantile of each check that they are measured in
+_DRAWN = 200  # tables of events that a curve's band is made of
 
 
 class Events(NamedTuple):
@@ -278,12 +279,11 @@ class ReliabilityCurve(NamedTuple):
 
 
 def reliability_curve(
-    p: Array, happened: Array, grid: Array, rng: np.random.Generator, tables: int = 200
+    p: Array, happened: Array, grid: Array, rng: np.random.Generator
 ) -> ReliabilityCurve:
     """The reliability curve of an event's probabilities (n,) on a grid (G,), with its band."""
-    curves = np.empty((tables, len(grid)))
-    parts = np.empty(tables)
-    for at in range(tables):
+    curves, parts = np.empty((_DRAWN, len(grid))), np.empty(_DRAWN)
+    for at in range(_DRAWN):
         drawn = (rng.random(len(p)) < p).astype(np.float64)
         best = recalibrated(p, drawn)
         curves[at] = _on_grid(p, best, grid)

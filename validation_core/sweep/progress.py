@@ -102,6 +102,14 @@ def missing(
     return tuple(dict.fromkeys(task for tasks in several for task in tasks))
 
 
+def begun(sweep: Sweep, store: Store) -> bool:
+    """Whether there is anything to see: its stored curves, or what runs first."""
+    if all(store.has("results", sweep.curve(method).key) for method in sweep.methods):
+        return True
+    first = next((task for task in sweep.tasks if isinstance(task, Batch)), None)
+    return first is not None and any(part.done(store) for part in first.parts)
+
+
 def missing_of_all(sweeps: Sequence[Sweep], store: Store) -> tuple[TrainTask | Batch, ...]:
     """Tasks of several sweeps that must still run; parts that draw alike are one batch.
 

@@ -279,19 +279,18 @@ def _streams(task: PosteriorDraws) -> list[np.random.Generator]:
     return [stream(task.seed, "posterior", k) for k in task.which]
 
 
-def normal_ellipses(mean: Array, scale: Array, share: float, points: int = 61) -> Array:
+def normal_ellipses(mean: Array, scale: Array, share: float) -> Array:
     """Ellipses that hold this share of a normal's mass, in two of its coordinates.
 
     Args:
         mean: (V, 2).
         scale: rows of the scale of both coordinates (V, 2, D): their covariance is rows rows^T.
         share: of the mass inside.
-        points: along each outline.
 
     Returns:
-        Closed outlines (V, points, 2), NaN where the normal is.
+        Closed outlines (V, 61, 2), NaN where the normal is.
     """
-    turn = np.linspace(0, 2 * np.pi, points)
+    turn = np.linspace(0, 2 * np.pi, 61)
     covariance = scale @ np.swapaxes(scale, 1, 2)
     ok = np.asarray(np.isfinite(mean).all(1) & np.isfinite(covariance).all((1, 2)))
     values, vectors = np.linalg.eigh(np.where(ok[:, None, None], covariance, np.eye(2)))

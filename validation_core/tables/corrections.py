@@ -287,7 +287,8 @@ def thinned(
         wanted: names of corrections.
 
     Raises:
-        ValueError: for a step at which two draws are not left, or a chain that none thins.
+        ValueError: for a step at which two draws are not left, or a chain of too few
+            independent ones.
     """
     step = _step(theta, q, wanted)
     if step == 1:
@@ -302,21 +303,27 @@ def thinned(
 def offered(theta: Array, q: Array) -> tuple[Correction, ...]:
     """Chains to thin and rows to use once, from true values (N, D) and draws (N, K, D)."""
     step = repeats.step_between_draws(theta, q) if len(theta) > 1 else 1
+    enough = _left(q, step) >= repeats.FEWEST_DRAWS
     return (
-        *([_thinning(q, step)] if step > 1 else []),
+        *([_thinning(q, step)] if step > 1 and enough else []),
         *([ONE_ROW] if repeats.shares_theta(theta) else []),
     )
 
 
 def _thinning(q: Array, step: int) -> Correction:
     code = f"theta_q[:, ::{step}]"
-    left = len(range(0, q.shape[1], step))
     return Correction(
         f"thin={step}",
         f"Consecutive draws of q at one x are correlated: use one of every {step}.",
         f"theta_q = {code}",
-        f"Of every {step} draws of a chain one is used: {left} of {q.shape[1]} at each x.",
+        f"Of every {step} draws of a chain one is used: {_left(q, step)} of {q.shape[1]} at "
+        "each x.",
     )
+
+
+def _left(q: Array, step: int) -> int:
+    """Draws that are left of q (N, K, D)."""
+    return len(range(0, q.shape[1], step))
 
 
 def _step(theta: Array, q: Array, wanted: Sequence[str]) -> int:
@@ -324,15 +331,27 @@ def _step(theta: Array, q: Array, wanted: Sequence[str]) -> int:
         name, _, number = text.partition("=")
         if name != "thin":
             continue
-        step = int(number) if number else repeats.step_between_draws(theta, q)
-        if not step or len(range(0, q.shape[1], step)) < 2:
+        if not number:
+            return _own_step(theta, q)
+        if _left(q, int(number)) < 2:
             raise ValueError(
-                "Draws are thinned to those that are not correlated, two at least; got "
-                f"{text} of K = {q.shape[1]}. Say every which draw to use, as in thin=5, or draw "
-                "a longer chain."
+                f"A thinned chain keeps draws, two at least; got {text} of K = {q.shape[1]}. Use "
+                "a smaller step, or draw a longer chain."
             )
-        return step
+        return int(number)
     return 1
+
+
+def _own_step(theta: Array, q: Array) -> int:
+    """Every which draw of these chains is independent of the one before."""
+    step, fewest = repeats.step_between_draws(theta, q), repeats.FEWEST_DRAWS
+    if step > 1 and _left(q, step) < fewest:
+        raise ValueError(
+            f"Chains are thinned to independent draws, {fewest} at least; got K = {q.shape[1]}, "
+            f"of which {_left(q, step)} would be left. Draw chains of K = {fewest * step:,} or "
+            "more."
+        )
+    return step
 
 
 ONE_ROW = Correction(

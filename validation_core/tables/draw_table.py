@@ -404,7 +404,7 @@ def _without_repeats(rows: DrawRows, *, few: bool) -> _UniqueRows:
     again = repeats.repeated_simulations(rows.theta, rows.x) if by_x else np.zeros(n, bool)
     rows = rows.kept(~again)
     copies = repeats.copies_of_theta(rows.theta, few=few)
-    left_out = {"theta and x of another row": again, repeats.SAME_THETA: copies}
+    left_out = {"another row has the same theta and x": again, repeats.SAME_THETA: copies}
     return _UniqueRows(
         rows.kept(~copies),
         {reason: int(out.sum()) for reason, out in left_out.items() if out.any()},

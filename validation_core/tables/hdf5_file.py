@@ -23,7 +23,7 @@ _MEMBERS = 4096  # of a group
 _OBJECTS = 10_000  # that are looked at in one file
 _CACHE = 2**20  # bytes of chunks kept: each is read once
 _JULIA = b"HDF5-based Julia Data Format"  # in the user block of JLD2
-_REVERSED = ("MATLAB_class", "rhdf5-NA.OK")  # attributes that MATLAB and R's rhdf5 give a dataset
+_REVERSED = {"MATLAB_class": "MATLAB", "rhdf5-NA.OK": "R"}  # programs by what they give a dataset
 _ATTRIBUTE = 4096  # bytes of one that is read
 _LONGEST_TEXT = 4096  # characters of a text of MATLAB
 _BARE = b"This is a netCDF dimension but not a netCDF variable"
@@ -123,12 +123,13 @@ class Hdf5File:
                 f"{shown!r}, which has not. Save it as float32 or float64.{remedy}"
             )
         check_storage(dataset, roles.label(name), self._limit)
-        step = -1 if self._is_reversed(dataset) else 1
+        step = -1 if self._reversed_by(dataset) else 1
         return ArrayHeader(tuple(int(s) for s in dataset.shape)[::step], dataset.dtype)
 
-    def _is_reversed(self, dataset: h5py.Dataset) -> bool:
-        """Whether MATLAB, Julia or R wrote a dataset, its axes then in reverse order."""
-        return self._julia or any(name in dataset.attrs for name in _REVERSED)
+    def _reversed_by(self, dataset: h5py.Dataset) -> str:
+        """MATLAB, Julia or R, where it wrote a dataset, in reverse order of axes; else empty."""
+        known = (program for name, program in _REVERSED.items() if name in dataset.attrs)
+        return "Julia" if self._julia else next(known, "")
 
     def load(self, dataset: h5py.Dataset, name: str) -> NDArray[np.generic]:
         """Return the numbers of a dataset whose header was accepted, in their working type.
@@ -151,11 +152,12 @@ class Hdf5File:
                 f"{'was' if unwritten == 1 else 'were'} never written: the file's fill value "
                 f"{roles.label(str(dataset.fillvalue))} stands in."
             )
-        if self._is_reversed(dataset) and numbers.ndim > 1:
+        program = self._reversed_by(dataset)
+        if program and numbers.ndim > 1:
             numbers = np.ascontiguousarray(numbers.T)
             self._notes.append(
-                f"{roles.label(name)} is read as {roles.shape_text(numbers.shape)}: its program "
-                f"stores axes in reverse order."
+                f"{roles.label(name)} was read as {roles.shape_text(numbers.shape)}: {program} "
+                "stores axes in reverse order."
             )
         return self._with_nan(_missing_values(dataset), numbers, name)
 

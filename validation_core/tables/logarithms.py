@@ -124,8 +124,7 @@ def notes(names: Sequence[str], columns: Sequence[int]) -> tuple[str, ...]:
     is_, its = ("are", "their logarithms") if len(columns) > 1 else ("is", "its logarithm")
     return (
         f"{read} {is_} positive over decades and read by {its} to base 10: sizes are on that "
-        "scale, ranks are the same on both. logarithms=() or --logarithms none reads them as "
-        "saved.",
+        "scale, ranks are the same on both.",
     )
 
 

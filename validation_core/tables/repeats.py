@@ -16,17 +16,20 @@ Fault = Literal[
     "chain", "repeated draws", "repeated simulations", "truth among draws", "other scale"
 ]
 """A fault of a table that makes ranks mislead, whatever q is."""
-SAME_THETA = "theta of another row"
+SAME_THETA = "another row has the same theta"
 """Reason for which rows are left out that share a theta with another."""
+FEWEST_DRAWS = 4
+"""Draws that a chain is thinned to, at least: of fewer no order can be seen."""
 _FEW = 4  # distinct values: too few to tell a grid from chance
 _SHARE = 0.01  # of rows: fewer hardly make a test surer
-_ROWS, _COLUMNS, _DRAWS = 200, 20, 1000  # looked at for order and repeats within rows
+_NUMBERS, _COLUMNS, _DRAWS = 200_000, 20, 1000  # looked at for order and repeats within rows
 _CORRELATED = 0.1  # between consecutive draws: less hardly moves a rank
-_SURE = 6.0  # standard errors of a correlation that is there
+_RARE = 1e-4  # chance that draws in no order are called a chain
 _PARAMETERS = 100  # looked at for a grid
 _DISTINCT = 0.9  # share of draws
 _MOST = 0.5  # of rows
-_STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50, 100)  # between draws that are used
+_FADED, _BLUR = np.exp(-1), 0.05  # correlation that shows how fast it fades; its least estimate
+_STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, 200, 300, 500)
 _PRINTED = 200  # numbers looked at for how many digits they have
 
 
@@ -189,23 +192,51 @@ class _DrawOrder(NamedTuple):
 
 def _order(data: PosteriorTable, fine: NDArray[np.intp]) -> _DrawOrder | None:
     """Order and repeats of draws within rows, from some of these; None where draws are few."""
+    from scipy.special import stdtrit  # takes memory, of which reading a file has little
+
     n, k = data.q.shape[:2]
-    rows = np.unique(np.linspace(0, n - 1, min(n, _ROWS)).astype(np.intp))
-    if k < _FEW or not len(fine):
+    if k < FEWEST_DRAWS or not len(fine):
         return None
-    columns = (data.q[rows, : min(k, _DRAWS), j].astype(np.float64) for j in fine[:_COLUMNS])
+    rows = _rows_looked_at(data.q, fine)
+    columns = _columns_looked_at(data.q, rows, fine)
     orders = [_order_within(column[np.ptp(column, axis=1) > 0]) for column in columns]
-    lag, rising, distinct = (list(each) for each in zip(*orders, strict=True))
-    least = max(_CORRELATED, _SURE / np.sqrt(len(rows) * min(k, _DRAWS)))
+    lag, error, rising, distinct = (list(each) for each in zip(*orders, strict=True))
+    sure = stdtrit(max(1, len(rows) - 1), 1 - _RARE / len(lag))
     few = min(distinct) < _DISTINCT
     at = fine[int(np.argmin(distinct))]
     return _DrawOrder(
         max(lag),
         max(rising) > _MOST,
         min(distinct),
-        max(lag) > least,
+        any(c > max(_harmless(n, k), sure * e) for c, e in zip(lag, error, strict=True)),
         few and not is_on_grid(data.q[rows, 0, at]),
     )
+
+
+def _rows_looked_at(q: Array, fine: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Rows of q (N, K, D) whose order is looked at; those that share their draws count once.
+
+    Chains may all begin at one place, so that their last draws tell.
+    """
+    rows = np.sort(np.unique(q[:, -1, fine[0]], return_index=True)[1])
+    most = max(1, _NUMBERS // min(q.shape[1], _DRAWS))
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(np.intp)]
+
+
+def _columns_looked_at(
+    q: Array, rows: NDArray[np.intp], fine: NDArray[np.intp]
+) -> Iterator[NDArray[np.float64]]:
+    """Draws (n, K') of each parameter at some rows, no more than _DRAWS."""
+    return (q[rows, :_DRAWS, j].astype(np.float64) for j in fine[:_COLUMNS])
+
+
+def _harmless(n: int, k: int) -> float:
+    """Correlation of consecutive draws that moves no test of N rows with K draws.
+
+    A correlation c makes draws 2 c / K more alike than a true value is to them. A width of ranks
+    is known to 1 / sqrt(N), so that c sqrt(N) / K must be small.
+    """
+    return float(_CORRELATED * min(1.0, k / np.sqrt(n)))
 
 
 def dependent_draw_warnings(data: PosteriorTable, fine: NDArray[np.intp]) -> Iterator[str]:
@@ -236,21 +267,63 @@ def dependent_draw_warnings(data: PosteriorTable, fine: NDArray[np.intp]) -> Ite
 
 
 def step_between_draws(theta: Array, q: Array) -> int:
-    """Every which draw of a chain is not correlated with the next; 0 where none is, 1 where all
-    are independent or sorted.
+    """Every which draw of a chain is independent of the one before, as far as tests can tell.
+
+    How fast correlation fades is learnt from all draws: of those that are left it is biased and
+    blurred. 1 where all draws are independent or sorted, K where no step is known to be enough;
+    fewer than FEWEST_DRAWS may be left.
 
     Args:
         theta: true values (N, D).
         q: draws (N, K, D).
     """
+    n, k = q.shape[:2]
     fine = continuous_parameters(theta)
-    for step in _STEPS:
-        pattern = _order(PosteriorTable(theta, theta[:, :0], q[:, ::step]), fine)
-        if pattern is None:
-            return 0 if step > 1 else 1
-        if not pattern.correlated or pattern.sorted_:
+
+    def order(step: int) -> _DrawOrder | None:
+        return _order(PosteriorTable(theta, theta[:, :0], q[:, ::step]), fine)
+
+    whole = order(1)
+    if whole is None or not whole.correlated or whole.sorted_:
+        return 1
+    lag = max(
+        map(_correlation_of_consecutive, _columns_looked_at(q, _rows_looked_at(q, fine), fine))
+    )
+    for step in _STEPS[1:]:
+        left = max(len(range(0, k, step)), FEWEST_DRAWS)
+        if lag**step > _harmless(n, left):
+            continue
+        thinned = order(step)
+        if thinned is None or not thinned.correlated:
             return step
-    return 0
+    return k
+
+
+def _correlation_of_consecutive(column: Array) -> float:
+    """Correlation of consecutive draws in chains (n, K): the t-th root of that at a lag t by which
+    it has faded; 1 where it does not.
+
+    Half the mean squared difference of draws needs no mean of a row, which a short chain hides:
+    at lag t it is (1 - correlation) times the variance, and far apart the variance itself. Rows
+    are weighed by that of consecutive draws, which is the best known.
+    """
+    k = column.shape[1]
+    rows = column[_half_squares(column, 1) > 0]
+    if not len(rows):
+        return 1.0
+    weight = 1 / _half_squares(rows, 1)
+    apart = np.linspace(k // 2, k - 1 - k // 8, 8).astype(np.intp)
+    variance = np.mean([(weight * _half_squares(rows, lag)).mean() for lag in apart])
+    for lag in (step for step in _STEPS if step < k // 2):
+        left = 1 - (weight * _half_squares(rows, lag)).mean() / variance
+        if left < _FADED:
+            return float(max(left, _BLUR) ** (1 / lag))
+    return 1.0
+
+
+def _half_squares(column: Array, lag: int) -> Array:
+    """Half the mean squared difference (n,) of draws (n, K) that lie so far apart."""
+    return np.asarray(np.square(column[:, lag:] - column[:, :-lag]).mean(axis=1) / 2)
 
 
 def shares_theta(theta: Array) -> bool:
@@ -286,13 +359,20 @@ def faults(data: PosteriorTable) -> tuple[Fault, ...]:
     return tuple(fault for fault, yes in checks.items() if yes)
 
 
-def _order_within(column: Array) -> tuple[float, float, float]:
-    """Lag-1 correlation of draws (rows, K) that vary, the share of rows that are sorted, and that
-    of draws that are distinct."""
+def _order_within(column: Array) -> tuple[float, float, float, float]:
+    """Lag-1 correlation of draws (rows, K) that vary and its standard error, the share of rows
+    that are sorted, and that of draws that are distinct.
+
+    About the mean of its row a correlation c looks like c - (1 + 3 c) / K (Marriott, Pope 1954),
+    which is taken back; of draws in any order it has the mean -1 / K exactly.
+    """
     if not len(column):
-        return 0.0, 0.0, 1.0
+        return 0.0, 0.0, 0.0, 1.0
+    n, k = column.shape
     off = column - column.mean(axis=1, keepdims=True)
-    lag = (off[:, 1:] * off[:, :-1]).sum(axis=1) / (off**2).sum(axis=1)
+    seen = (off[:, 1:] * off[:, :-1]).sum(axis=1) / (off**2).sum(axis=1)
+    lag = (seen + 1 / k) * k / (k - 3)
+    error = lag.std(ddof=1) / np.sqrt(n) if n > 1 else np.inf
     rising = (np.diff(column, axis=1).min(axis=1) >= 0).mean()
     tied = (np.diff(np.sort(column, axis=1), axis=1) == 0).mean()
-    return float(lag.mean()), float(rising), 1 - float(tied)
+    return min(1.0, float(lag.mean())), float(error), float(rising), 1 - float(tied)

@@ -295,7 +295,12 @@ def unread_notes(names: Collection[str], reason: str) -> tuple[str, ...]:
         names: their names in the file.
         reason: why, to follow a comma.
     """
-    return (f"{names_text(names)}: left unread, {reason}.",) if names else ()
+    named = [name for name in names if label(name)]
+    notes = (f"{names_text(named)}: left unread, {reason}.",) if named else ()
+    nameless = len(names) - len(named)  # a frame's own row numbers, as a rule
+    if nameless == 1:
+        return (*notes, "A column without a name was not read.")
+    return (*notes, f"{nameless:,} columns without a name were not read.") if nameless else notes
 
 
 def _shown(name: str) -> str:

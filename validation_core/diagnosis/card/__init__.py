@@ -25,7 +25,7 @@ from validation_core.diagnosis.verdict import Diagnosis, scope_text
 from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
 from validation_core.tables import RanksUpload, SamplesUpload
-from validation_core.text import count_text, equals, first_text, level_text, share_text
+from validation_core.text import count_text, first_text, level_text, said_equals, share_text
 
 _TITLES: Mapping[State, str] = {
     "mistake": "Correct the file first",
@@ -142,7 +142,8 @@ def _sure(diagnosis: Diagnosis, state: State, *, late: bool) -> str:
         return "No test ran in time." if late else "No test could run on this table."
     if state == "problem" and diagnosis.pending:  # p is not what it will be
         return f"q is rejected at level {level}, whatever is still to come; its exact p follows."
-    number, samples = f"p {equals(p)}, level {level}", isinstance(diagnosis.upload, SamplesUpload)
+    number = f"p {said_equals(p)}, level {level}"
+    samples = isinstance(diagnosis.upload, SamplesUpload)
     if state == "problem" and samples:
         return f"If both had one law, {_one_in(p, 'pairs')} would differ this much ({number})."
     if state == "problem":

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from validation_core.diagnosis.card.inputs import CardInputs, rank_departures
 from validation_core.diagnosis.card.place import columns_text, unread_columns
 from validation_core.diagnosis.questions.cause import LEAST_DRAWS, CauseQuestion
-from validation_core.diagnosis.questions.cause.advice import steps_for
-from validation_core.diagnosis.questions.cause.words import FAULTS, headline
+from validation_core.diagnosis.questions.cause.advice import TITLES, steps_for
+from validation_core.diagnosis.questions.cause.words import FAULTS, headline, likeliest
 from validation_core.diagnosis.questions.over_x import OverXQuestion
 from validation_core.diagnosis.questions.over_x.region_words import region_text
 from validation_core.relabelling.families import Family
@@ -50,8 +50,11 @@ def likely_cause(inputs: CardInputs) -> str:
     against = {"q is too wide": "too_narrow", "q is too narrow": "too_wide"}
     finding = _found(inputs)
     if finding and not result.faults and result.cause in ("none", against.get(finding)):
-        return f"{finding}; why cannot be told from {inputs.diagnosis.upload.n:,} simulations."
-    return headline(result, inputs.names, inputs.claims)
+        return f"Why {finding} cannot be told from {inputs.diagnosis.upload.n:,} simulations."
+    said = headline(result, inputs.names, inputs.claims)
+    if finding and said.startswith(finding) and said == f"{TITLES[result.cause]}.":  # not news
+        return f"No other known defect fits better; why {finding} cannot be told from the table."
+    return said
 
 
 def _found(inputs: CardInputs) -> str:
@@ -68,6 +71,8 @@ def next_steps_for(inputs: CardInputs) -> tuple[str, ...]:
     cause = "unclear" if result is None else result.cause
     if result is not None and cause not in _OPEN:
         steps = list(steps_for(cause, result.causes[0].strength.shape))
+    elif result is not None and result.why == "several":
+        steps = [steps_for(one.cause, one.strength.shape)[0] for one in likeliest(result)]
     else:
         steps = list(steps_for(_BY_KIND.get(problem.kind) or _provisional(inputs), ""))
     if inputs.magnitude is not None and cause in _OPEN:

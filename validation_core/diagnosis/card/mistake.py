@@ -20,17 +20,15 @@ def mistake_content(inputs: CardInputs) -> Content:
     facts = tuple(
         Fact(_LABELS[one.name], one.finding.partition(". ")[0] + ".") for one in mistakes[:_SHOWN]
     )
-    asked = ",".join(dict.fromkeys(one.name for one in mistakes))
-    names = ", ".join(f'"{name}"' for name in asked.split(","))
+    surface, names = inputs.asked.surface, dict.fromkeys(one.name for one in mistakes)
     lines = [line for one in mistakes for line in one.code.splitlines()]
     code = "; ".join(lines[:_SHOWN])
     more = len(lines) - _SHOWN
     and_more = f" (and {more} more)" if more > 0 else ""
     steps = (
         f"In your program: {code}{and_more}.",
-        f"Or have it corrected here: --correct {asked}, or corrections=[{names}] in Python.",
-        "Then diagnose again. If the draws are meant as they are: --as-saved, or as_saved=True in "
-        "Python.",
+        f"Or {surface.correcting(*names)}.",
+        f"Then diagnose again. If the draws are meant as they are: {surface.as_saved}.",
     )
     return facts, steps, partial(_picture, inputs)
 

@@ -33,6 +33,7 @@ _BINS, _CELLS = 34, 30
 _TAIL = 0.005  # of true values, at most, beyond each end of an axis; of draws twice that
 _FARTHEST = 25.0  # sd: what lies farther stands at the edge
 _DOTS = 350
+_FAR = 0.6  # along a level beyond which no words fit after a point
 _GRID = np.linspace(0, 1, 101)
 _KEYS: tuple[Key, ...] = (("true values", style.P, "circle"), ("q's draws", style.Q, "band"))
 _SAMPLES: tuple[Key, ...] = (("sample p", style.P, "circle"), ("sample q", style.Q, "band"))
@@ -247,6 +248,7 @@ def _diagonal(
     low, high = ecdf_band(n, 0.95, _GRID)
     at, value = marked
     above = value > at
+    before = above or at > _FAR
     panel = Panel(
         [
             Band(_GRID, np.clip(_GRID + low, 0, 1), np.clip(_GRID + high, 0, 1), opacity=0.3),
@@ -258,9 +260,9 @@ def _diagonal(
                 value,
                 note,
                 color=style.P,
-                anchor="end" if above else "start",
-                shift=-10 if above else 10,
-                rise=4 if above else -12,
+                anchor="end" if before else "start",
+                shift=-10 if before else 10,
+                rise=4 if before else -12,
             ),
         ],
         x=Axis((0, 1), along, percent=True),

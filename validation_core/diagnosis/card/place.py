@@ -15,7 +15,7 @@ from validation_core.text import equals, list_text
 
 
 def where_wrong(inputs: CardInputs) -> str:
-    """Say where over x q is wrong, or that it is wrong at every x alike."""
+    """Say where over x q is wrong, or that no change over x is found."""
     result, problem = inputs.of(OverXQuestion), inputs.problem
     if result is None:
         return inputs.why_not(OverXQuestion())
@@ -31,11 +31,11 @@ def where_wrong(inputs: CardInputs) -> str:
     p = "" if pending else f" (p {equals(result.p_changes(inputs.claims))})"
     if inputs.alike and "over_x" in (inputs.claims.clearest_family or ""):
         return (
-            "Perhaps at every x alike: an error that is the same everywhere would explain what "
-            f"was found along x{p}."
+            f"No change over x is found{p}: an error that is the same everywhere would explain "
+            "what was found along x."
         )
     if inputs.alike:
-        return f"At every x alike: no sign that the error changes over x{p}."
+        return f"No change over x is found{p}."
     if inputs.place is not None:
         return f"It changes over x{p}, most where {region_text(inputs.place, *inputs.names)}."
     if inputs.changing:

@@ -61,6 +61,8 @@ def near(
 ) -> ObservationAnswer:
     """Answer whether q is calibrated at the simulations nearest to x_o (M,).
 
+    The evidence alone claims, at level alpha; the ranks of the nearest describe what it claims.
+
     Args:
         table: simulations that are not the observation.
         x_o: the observation.
@@ -71,16 +73,17 @@ def near(
     """
     found = evidence_near(table, x_o, seed)
     ranks = nearby_rank_test(table, found.parameters, x_o, seed)
+    wrong = found.first_beyond(alpha) is not None
     return ObservationAnswer(
         name="near",
         title=_TITLE,
         sentences=(
             *_sentences(found, names, alpha, len(table)),
-            nearby_text(ranks, names),
+            nearby_text(ranks, names, alpha, claimed=wrong),
             *(["Your observation is unlike these simulations."] if unlike else []),
         ),
         cannot=_CANNOT,
-        wrong=found.first_beyond(alpha) is not None,
+        wrong=wrong,
         pvalue=found.pvalue,
         drawn=(
             Drawn(

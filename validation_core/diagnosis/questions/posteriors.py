@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import stdtrit
 
 from validation_core import keys, statistics
 from validation_core.diagnosis import Record
@@ -38,6 +38,7 @@ _TINY = np.finfo(float).tiny  # pairs of draws without weight divide by it, not 
 _LAGS = 100  # places between weighted draws whose pairs are read: few would leave a bias
 
 _FROM_UNIFORM = "distance from uniform (Kolmogorov) of"
+_FEWEST = 2  # rows, whose spread gives an interval
 MOST_ON_PAGE = 12
 """Tables that the page compares at once."""
 RANKED: Mapping[str, tuple[str, str]] = {
@@ -201,6 +202,11 @@ def unlike(first: Upload, other: Upload) -> str | None:
             f"Paired differences need the same simulations in the same order; got {n} rows of "
             f"{d} parameters and {m} of {e}. Draw from both at the same theta and x."
         )
+    if first.n < _FEWEST:
+        return (
+            f"Paired differences need at least {_FEWEST} rows, whose spread gives intervals; got "
+            f"{first.n}. Bring more simulations."
+        )
     same = _close(*_angles_alike(first, other)) and (
         first.data.x.shape == other.data.x.shape and _close(first.data.x, other.data.x)
     )
@@ -328,7 +334,7 @@ def measures(
 
 
 def ranking(scores: Sequence[RowScores | None]) -> Ranking | None:
-    """The tables in the order of their energy scores; None while one has none.
+    """The tables in the order of their energy scores; None while one has none in two rows.
 
     Args:
         scores: of the rows of each table, whose simulations are the same.
@@ -338,9 +344,11 @@ def ranking(scores: Sequence[RowScores | None]) -> Ranking | None:
         return None
     rows = np.stack(energies).astype(np.float64)  # (T, N)
     rows = rows[:, np.isfinite(rows).all(0)]
+    if rows.shape[1] < _FEWEST:
+        return None
     order = np.argsort(rows.mean(1), kind="stable")
     above = rows - rows[order[0]]
-    behind = _values(above.mean(1), _two_sided(_pairs(rows)) * _error(above, 1))
+    behind = _values(above.mean(1), _reach(above, _pairs(rows)))
     return Ranking(tuple(order.tolist()), behind)
 
 
@@ -404,7 +412,7 @@ def parameters(scores: Sequence[RowScores | None], reference: int = 0) -> Array:
         return np.zeros((len(scores), 0, 3))
     off = np.stack(crps).astype(np.float64) - crps[reference]  # (T, N, D)
     off = off[:, np.isfinite(off).all((0, 2))]
-    reach = _two_sided(_pairs(crps) * off.shape[2]) * _error(off, 1)
+    reach = _reach(off, _pairs(crps) * off.shape[2])
     mean = off.mean(1)
     return np.stack([mean, mean - reach, mean + reach], axis=-1)
 
@@ -430,14 +438,14 @@ def _mean(
         name,
         title,
         about,
-        _values(stacked.mean(1), ndtri(0.975) * _error(stacked, 1)),
+        _values(stacked.mean(1), _reach(stacked, 1)),
         _paired(stacked - stacked[reference]),
         higher,
     )
 
 
 def _paired(off: Array) -> tuple[Interval, ...]:
-    return _values(off.mean(1), _two_sided(_pairs(off)) * _error(off, 1))
+    return _values(off.mean(1), _reach(off, _pairs(off)))
 
 
 def _distance(
@@ -450,7 +458,7 @@ def _distance(
     estimate = values[0]
     again = _again(_Ranks(u, keys.digest(u=u)), name)
     off = again - again[:, [reference]]
-    reach = _two_sided(_pairs(u)) * off.std(0, ddof=1)
+    reach = _two_sided(_pairs(u), u.shape[-1]) * off.std(0, ddof=1)
     difference = estimate - estimate[reference]
     return Measure(
         name,
@@ -496,8 +504,12 @@ def _values(estimate: Array, reach: Array) -> tuple[Interval, ...]:
     return tuple(Interval(*map(float, interval)) for interval in ends)
 
 
-def _error(rows: Array, axis: int) -> Array:
-    return np.asarray(rows.std(axis, ddof=1) / np.sqrt(rows.shape[axis]))
+def _reach(rows: Array, count: int) -> Array:
+    """Half the length of a 95% interval of the means of rows (T, N, ...), for `count` together."""
+    n = rows.shape[1]
+    if n < _FEWEST:  # others are not finite
+        return np.full(rows.mean(1).shape, np.inf)
+    return np.asarray(_two_sided(count, n) * rows.std(1, ddof=1) / np.sqrt(n))
 
 
 def _pairs(tables: Sequence[object] | Array) -> int:
@@ -505,9 +517,10 @@ def _pairs(tables: Sequence[object] | Array) -> int:
     return len(tables) * (len(tables) - 1) // 2
 
 
-def _two_sided(count: int) -> float:
-    """Standard errors of an interval that holds for this many differences together."""
-    return float(ndtri(1 - 0.025 / max(1, count)))
+def _two_sided(count: int, rows: int) -> float:
+    """Standard errors, estimated from so many rows, of an interval that holds for this many
+    differences together: Student's t."""
+    return float(stdtrit(rows - 1, 1 - 0.025 / max(1, count)))
 
 
 _QUOTED = 3  # tables whose distance a sentence quotes

@@ -29,10 +29,18 @@ class Surface:
     """How further tests are run."""
     bring: str
     """How a table comes: `Upload theta, x and theta_q`."""
+    correct: str
+    """How mistakes of a file are corrected, with their names for NAME."""
+    as_saved: str
+    """How draws are said to be meant as they were saved."""
 
     def asking(self, *names: str) -> str:
         """How these questions are asked: `--questions cause,over_x`."""
         return self.question.replace("NAME", self.between.join(names))
+
+    def correcting(self, *names: str) -> str:
+        """How these mistakes are corrected: `--correct rows,scale`."""
+        return self.correct.replace("NAME", self.between.join(names))
 
 
 PAGE = Surface(
@@ -46,6 +54,8 @@ PAGE = Surface(
     every_test="Open Each test",
     more_tests="under Each test",
     bring="Upload",
+    correct="press “Correct it here and diagnose”",
+    as_saved="press “Diagnose as saved”",
 )
 TERMINAL = Surface(
     question="--questions NAME",
@@ -58,6 +68,8 @@ TERMINAL = Surface(
     every_test="Read the lines of the tests",
     more_tests="--method all",
     bring="Save",
+    correct="have it corrected while reading: --correct NAME",
+    as_saved="--as-saved",
 )
 PYTHON = Surface(
     question='questions=["NAME"]',
@@ -70,4 +82,6 @@ PYTHON = Surface(
     every_test="Look at result.to_frame()",
     more_tests='methods="all"',
     bring="Save",
+    correct='have it corrected while reading: npt.read(file, corrections=["NAME"])',
+    as_saved="as_saved=True",
 )

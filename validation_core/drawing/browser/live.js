@@ -108,7 +108,9 @@ const draw = (chart, panel) => {
     const path = make(marks, "path", look)
     const ink = mark.color ? `fill:${inked(mark.color)}` : ""
     const label = mark.label ? make(labels, "text", { class: "mark", style: ink }) : null
-    const item = { by, label, mark }
+    const ended = mark.kind === "line" || (mark.kind === "hline" && panel.margin > 0)
+    const lead = label && ended ? make(labels, "path", { style: `${own}fill:none`, "stroke-opacity": 0.6 }) : null
+    const item = { by, label, lead, mark }
     item.set = () => {
       const d = shapes[mark.kind](chart, s, mark)
       change(path, "d", d)
@@ -120,10 +122,10 @@ const draw = (chart, panel) => {
       const keyed = panel.legend.some((key) => words(chart, key.label) === text)
       say(label, there && !keyed ? text : "")
       if (!there) return
-      item.y = y
+      change(label, "text-anchor", lead ? "start" : anchor)
+      if (lead) { item.end = endPlace(chart, s, mark); return } // `apart` sets its place
       change(label, "x", f(x))
-      change(label, "text-anchor", anchor)
-      if (mark.kind !== "line") change(label, "y", f(y)) // those of lines `apart` sets
+      change(label, "y", f(y))
     }
     item.set()
     return item
@@ -149,19 +151,40 @@ const narrow = (panel) => {
     for (const label of row) label.style.fontSize = `${size}px`
   }
 }
-// Labels at the ends of lines are pushed apart, keeping their order.
+// Names of lines stand as near to their ends as their pitch allows, where the panel keeps a margin
+// for them below one another; a thin line leads to a name that is not beside its end.
+const NAMES = { pitch: 14, beside: 5, far: 30, lead: 8 }
 const apart = (panel, s) => {
-  const ends = panel.drawn.filter((item) => item.label?.textContent && item.mark.kind === "line")
-    .map((item) => ({ node: item.label, y: item.y }))
-    .sort((a, b) => a.y - b.y)
-  for (let i = 1; i < ends.length; i++) ends[i].y = Math.max(ends[i].y, ends[i - 1].y + 14)
-  let floor = s.bottom + 2
-  for (let i = ends.length - 1; i >= 0; i--) {
-    ends[i].y = Math.min(ends[i].y, floor)
-    floor = ends[i].y - 14
-    change(ends[i].node, "y", f(ends[i].y))
-  }
+  const ends = panel.drawn.filter((item) => item.lead && item.label.textContent)
+    .sort((a, b) => a.end[1] - b.end[1])
+  const ys = spaced(ends.map((item) => item.end[1]), s.top, s.bottom)
+  const beside = ends.every((item, i) => Math.abs(ys[i] - item.end[1]) <= NAMES.beside)
+  const column = Math.max(...ends.map((item) => item.end[0]))
+  ends.forEach(({ label, lead, end: [x, y] }, i) => {
+    const at = (panel.margin ? column : x) + (beside ? 6 : 6 + NAMES.lead)
+    const led = Math.abs(ys[i] - y) > NAMES.beside || at - x > NAMES.far
+    change(lead, "d", led ? `M${f(x + 3)} ${f(y)}L${f(at - 3)} ${f(ys[i])}` : "")
+    change(label, "x", f(at))
+    change(label, "y", f(ys[i] + 4))
+  })
+  for (const { label, lead } of panel.drawn) if (lead && !label.textContent) change(lead, "d", "")
   panel.scale = s
+}
+// Rising heights, moved as little as keeps their pitch; line_names.py does the same.
+const spaced = (ys, top, bottom) => {
+  const blocks = [] // of names that touch, each at the mean of what its names ask for
+  const mean = ({ sum, count }) => sum / count
+  ys.forEach((y, i) => {
+    let block = { sum: y - NAMES.pitch * i, count: 1 }
+    while (blocks.length && mean(blocks.at(-1)) > mean(block)) {
+      const { sum, count } = blocks.pop()
+      block = { sum: sum + block.sum, count: count + block.count }
+    }
+    blocks.push(block)
+  })
+  const lowest = bottom - NAMES.pitch * (ys.length - 1)
+  return blocks.flatMap((block) => Array(block.count).fill(mean(block)))
+    .map((y, i) => Math.max(top, Math.min(y, lowest)) + NAMES.pitch * i)
 }
 
 const sayAll = (chart) => {
@@ -205,27 +228,29 @@ const redraw = (chart) => {
   chart.root.dataset.redraws = chart.redraws
 }
 
-const OUTLINED = { line: "M0 7H18", dash: "M0 7h7m4 0h7" }
+const OUTLINED = { line: "M0 7H18", dash: "M0 7h7m4 0h7" }, DASHED = "M0 7H26"
 // The marks of a panel under its title: symbols, and for a heat map its colours with their ends.
 const legend = (chart, panel, follow) => {
   const heats = panel.marks.filter((mark) => mark.kind === "heat" && mark.label)
   if (!panel.legend.length && !heats.length) return
-  const line = html(panel.node, "div", "legend")
+  const entries = html(panel.node, "div", "legend")
   for (const { label, color, symbol } of panel.legend) {
-    const item = html(line, "span")
-    const wide = symbol in OUTLINED || symbol === "band"
-    const svg = make(item, "svg", { viewBox: `0 0 ${wide ? 18 : 12} 14`, width: wide ? 18 : 12,
-      height: 14, "aria-hidden": "true" })
+    const item = html(entries, "span")
+    const dashed = /^\d/.test(symbol)
+    const width = dashed ? 26 : symbol in OUTLINED || symbol === "band" ? 18 : 12
+    const svg = make(item, "svg", { viewBox: `0 0 ${width} 14`, width, height: 14,
+      "aria-hidden": "true" })
     const ink = paint(color) || "var(--st-text-color)"
-    const stroked = STROKED.includes(symbol) || symbol in OUTLINED
+    const line = dashed ? DASHED : OUTLINED[symbol]
     make(svg, "path", {
-      d: OUTLINED[symbol] ?? (symbol === "band" ? "M0 3H18V11H0Z" : glyph(symbol, 6, 7, 4)),
-      style: stroked ? `fill:none;stroke:${ink}` : `fill:${ink}`,
-      "stroke-width": symbol in OUTLINED ? 2 : 1.6, "fill-opacity": symbol === "band" ? 0.35 : 1 })
+      d: line ?? (symbol === "band" ? "M0 3H18V11H0Z" : glyph(symbol, 6, 7, 4)),
+      style: line || STROKED.includes(symbol) ? `fill:none;stroke:${ink}` : `fill:${ink}`,
+      "stroke-width": line ? 2 : 1.6, "stroke-dasharray": dashed ? symbol : "none",
+      "fill-opacity": symbol === "band" ? 0.35 : 1 })
     follow(html(item, "span"), label)
   }
   for (const mark of heats) {
-    const item = html(line, "span")
+    const item = html(entries, "span")
     const part = (color) => `color-mix(in srgb, ${color} ${100 * FULL}%, transparent)`
     const wash = `rgba(${NULL.join()}, ${WASH})`
     const end = String(Number(mark.limit.toPrecision(2)))

@@ -124,8 +124,9 @@ const nameOf = (chart, panel, mark) => {
   const label = words(chart, mark.label)
   if (label || ["band", "heat", "vline", "hline"].includes(mark.kind)) return label
   const same = panel.legend.filter((key) => key.color === mark.color)
-  const symbol = mark.kind === "line" ? (mark.dash ? "dash" : "line") : mark.symbol
-  const key = same.find((each) => each.symbol === symbol) ?? same[0]
+  const symbols = mark.kind !== "line" ? [mark.symbol] : mark.dash ? [mark.dash, "dash"] : ["line"]
+  const alike = symbols.flatMap((symbol) => same.filter((each) => each.symbol === symbol))
+  const key = alike[0] ?? same[0]
   return key ? words(chart, key.label) : ""
 }
 const MOST = 600

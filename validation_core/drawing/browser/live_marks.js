@@ -181,14 +181,17 @@ const photograph = (chart, panel, s, mark) => {
   }
 }
 
+// The last point of a line, the right end of one across the panel.
+const endPlace = (chart, s, mark) => {
+  if (mark.kind === "hline") return [s.right, s.y(number(chart, mark.y))]
+  const xs = pick(chart, mark.x), ys = pick(chart, mark.y)
+  let last = ys.length - 1
+  while (last > 0 && Number.isNaN(ys[last] + xs[last])) last--
+  return [s.x(xs[last]), s.y(ys[last])]
+}
 // Where a mark's label stands: [x, y, anchor].
 const labelled = {
-  line(chart, s, mark) {
-    const xs = pick(chart, mark.x), ys = pick(chart, mark.y)
-    let last = ys.length - 1
-    while (last > 0 && Number.isNaN(ys[last] + xs[last])) last--
-    return [s.x(xs[last]) + 6, s.y(ys[last]) + 4, "start"]
-  },
+  line: (chart, s, mark) => endPlace(chart, s, mark),
   vline: (chart, s, mark) => [s.x(number(chart, mark.x)), s.top - 5, "middle"],
   hline: (chart, s, mark) => [s.right, s.y(number(chart, mark.y)) - 5, "end"],
   note: (chart, s, mark) => [s.x(number(chart, mark.x)), s.y(number(chart, mark.y)), mark.anchor],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ from validation_core.explorers.conformal.view import (
     slider_texts,
 )
 from validation_core.rng import common
-from validation_core.text import interval_text, said_equals, said_pvalue
+from validation_core.text import interval_text, said_equals, said_pvalue, signed_text
 from validation_core.types import Array
 
 
@@ -224,7 +225,7 @@ def other_tests_panel(look: ConformalView, seen: Conformal) -> list[Panel]:
     multiple = sentence(
         "T = {t}, p-value {p}.{chance}",
         chance=_chance(look, seen, seen.multiple_p),
-        t=slider_texts(seen, seen.multiple, "{:.2f}".format),
+        t=slider_texts(seen, seen.multiple, partial(signed_text, form=".2f")),
         p=slider_texts(seen, seen.multiple_p, said_equals),
     )
     c2st = sentence(

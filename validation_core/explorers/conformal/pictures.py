@@ -22,7 +22,7 @@ from validation_core.explorers.conformal.power_panels import (
     power_over_m,
     rank_noise_panel,
 )
-from validation_core.explorers.conformal.study import BETAS, Conformal
+from validation_core.explorers.conformal.study import BETAS, Q_ROWS, Conformal
 from validation_core.explorers.conformal.view import (
     ConformalView,
     MeasuredPower,
@@ -79,8 +79,8 @@ def _headline(look: ConformalView, seen: Conformal) -> Text:
             **parts,
         )
     return sentence(
-        f"At {'gamma = {gamma} and ' * several}beta = {{beta}} the classifier's AUC is {{auc}}: "
-        "{tested}",
+        f"At {'gamma = {gamma} and ' * several}beta = {{beta}} the classifier's AUC on "
+        f"{Q_ROWS:,} draws of q is {{auc}}: {{tested}}",
         beta=written(BETAS, "{:g}", "beta"),
         **parts,
     )
@@ -88,7 +88,7 @@ def _headline(look: ConformalView, seen: Conformal) -> Text:
 
 def _tested(p: float, look: ConformalView, correct: bool) -> str:
     """Conclusion of Uniform, in words."""
-    draws, level = f"{look.study.n} draws of q", f"at level {level_text(look.alpha)}"
+    draws, level = f"{look.study.n:,} draws of q", f"at level {level_text(look.alpha)}"
     if p > look.alpha:
         return f"{draws} give no evidence against q {level} (p-value {said_equals(p)})."
     if correct:
@@ -108,8 +108,8 @@ def how_to_read(look: ConformalView, pool: int) -> str:
         )
     if look.view == "Other tests":
         return (
-            f"The same {n} draws of q, with {n} draws of p for all of them. If q were correct, "
-            "each red line would be a draw of its grey curve; dashed, the level."
+            f"The same {n:,} draws of q, with {n:,} draws of p for all of them. If q were "
+            "correct, each red line would be a draw of its grey curve; dashed, the level."
         )
     return (
         "If q were correct: level bars, and the line inside the grey band in 95 of 100 samples. "
@@ -120,11 +120,11 @@ def how_to_read(look: ConformalView, pool: int) -> str:
 def _calibration(n: int, m: int, pool: int) -> str:
     if n * m <= pool:
         return (
-            f"Each of the {n} draws of q is ranked among {m} draws of p of its own: the test is "
+            f"Each of the {n:,} draws of q is ranked among {m} draws of p of its own: the test is "
             "exact, however weak the classifier."
         )
     return (
-        f"{n} × {m} calibration draws are more than were scored: counts are drawn from the pooled "
-        f"law of {pool} scores of p, which is off by {statistics.dkw(pool, 0.95):.4f} at most in "
-        "95 of 100 pools."
+        f"{n:,} × {m} calibration draws are more than were scored: counts are drawn from the "
+        f"pooled law of {pool:,} scores of p, which is off by {statistics.dkw(pool, 0.95):.4f} at "
+        "most in 95 of 100 pools."
     )

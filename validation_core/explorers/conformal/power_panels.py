@@ -11,6 +11,7 @@ import pandas as pd
 from validation_core.drawing import style
 from validation_core.drawing.marks import Axis, Key, Line, Mark, Note, Panel, Points, VLine, over
 from validation_core.drawing.power_curves import (
+    LEVEL_KEY,
     Rates,
     level_line,
     line_key,
@@ -156,12 +157,13 @@ def _look(method: Method, old: bool) -> MethodStyle:
 
 def _legend(counted: MeasuredPower | None) -> list[Key]:
     if counted is None:
-        return []
+        return [LEVEL_KEY]
     several = len(counted.study.ms) > 1
-    return [
+    keys = [
         line_key(method.label_of_several if several else method.label, _look(method, counted.old))
         for method in counted.study.methods[:3]
     ]
+    return [*keys, LEVEL_KEY]
 
 
 def rank_noise_panel(look: ConformalView, seen: Conformal) -> Panel:

@@ -22,6 +22,7 @@ from validation_core.drawing.marks import (
     sentence,
 )
 from validation_core.drawing.power_curves import (
+    LEVEL_KEY,
     Rates,
     level_line,
     line_key,
@@ -51,7 +52,7 @@ from validation_core.explorers.conformal.view import (
     slider_texts,
 )
 from validation_core.statistics.areas import Estimate
-from validation_core.text import interval_text, number_text
+from validation_core.text import interval_text, number_text, signed_text
 from validation_core.types import Array
 
 _Z = float(ndtri(0.975))
@@ -131,7 +132,8 @@ def _headline(theory: ConformalTheory) -> Any:
     several = len(theory.gammas) > 1
     gamma = {"gamma": over([f"{gamma:g}" for gamma in theory.gammas], "gamma")} if several else {}
     return sentence(
-        f"At {'gamma = {gamma} and ' * several}beta = {{beta}} the classifier's AUC is "
+        f"At {'gamma = {gamma} and ' * several}beta = {{beta}} the classifier's AUC on "
+        f"{ROWS:,} draws of q is "
         "{verdict} {oracle}",
         **gamma,
         beta=over([f"{beta:g}" for beta in BETAS], "beta"),
@@ -222,26 +224,25 @@ def _gap_panel(theory: ConformalTheory) -> Panel:
         click="beta",
         caption=sentence(
             "{words} {tail} of ε² comes from 1 in 100 draws. {near}",
-            words=over_sliders(theory, _gap_words(theory, gap, ratio, constant)),
+            words=over_sliders(theory, _gap_words(theory, gap, constant)),
             tail=slider_texts(theory, np.asarray(theory.tail, float), "{:.0%}".format),
             near=over([_low_noise(float(near)) for near in theory.near], "gamma"),
         ),
     )
 
 
-def _gap_words(theory: ConformalTheory, gap: Array, ratio: Array, constant: Array) -> Array:
+def _gap_words(theory: ConformalTheory, gap: Array, constant: Array) -> Array:
     """Sentences (G, B) on the gap and eps."""
     return np.array(
         [
             [
                 f"ε = {number_text(error, 2)}, where q is p and no ranking can be lost."
                 if np.isnan(most)
-                else f"Gap {lost:.3f}, {number_text(part, 2)} of ε^(2/3), ε = "
-                f"{number_text(error, 2)}; "
-                f"C = {most:.2f} is the least that serves every beta."
-                for lost, part, error in zip(gaps, parts, errors, strict=True)
+                else f"Mean rank lost: {lost:.3f}, at ε = {number_text(error, 2)}. The theorem's "
+                f"bound holds with C = {most:.2f} at every beta."
+                for lost, error in zip(gaps, errors, strict=True)
             ]
-            for gaps, parts, errors, most in zip(gap, ratio, theory.error, constant, strict=True)
+            for gaps, errors, most in zip(gap, theory.error, constant, strict=True)
         ]
     )
 
@@ -280,7 +281,7 @@ def _multiple_panel(theory: ConformalTheory, oracle: Array) -> Panel:
             ),
         ],
         title="Multiple's T against √n",
-        x=Axis((0, float(ends[1])), "n from each side", ticks=x, names=[f"{n}" for n in SIZES]),
+        x=Axis((0, float(ends[1])), "n from each side", ticks=x, names=[f"{n:,}" for n in SIZES]),
         y=Axis((min(-3.0, float(bars[0].min())), 1.05 * float(bars[1].max())), "T"),
         height=PANEL_HEIGHT,
         legend=[("oracle", style.P, "line"), ("learned", _LEARNED, "line")],
@@ -304,21 +305,22 @@ def _multiple_panel(theory: ConformalTheory, oracle: Array) -> Panel:
 def _lost_words(theory: ConformalTheory, oracle: Array) -> Array:
     """Sentences (G, B) on the share of the oracle's T that is lost, Theorem 4.2 (ii)."""
     chance = 5 / np.sqrt(ROWS)  # a share of less would be noise
-    scale = np.asarray(theory.error, float) ** (2 / 3)
     return np.array(
         [
             [
                 ""
                 if same or not best > chance
-                else f" {1 - slope / best:.0%} of the oracle's T is lost, "
-                f"{(1 - slope / best) / part:.2f} of ε^(2/3)."
-                for slope, part in zip(slopes, parts, strict=True)
+                else f" {_share_lost(slope / best)} of the oracle's T is lost."
+                for slope in slopes
             ]
-            for slopes, parts, best, same in zip(
-                theory.slope, scale, oracle, _is_p(theory), strict=True
-            )
+            for slopes, best, same in zip(theory.slope, oracle, _is_p(theory), strict=True)
         ]
     )
+
+
+def _share_lost(kept: float) -> str:
+    """What is not kept; chance may bring a slope below 0 or above the oracle's."""
+    return {0: "All", 100: "None"}.get(round(100 * min(max(kept, 0), 1)), f"{1 - kept:.0%}")
 
 
 def _growth(slope: float, critical: float, same: bool) -> str:
@@ -327,7 +329,7 @@ def _growth(slope: float, critical: float, same: bool) -> str:
         return "q is p: T does not grow."
     chance = 2 / np.sqrt(ROWS)  # of the slope: T on all rows would not be 2
     if slope < chance:
-        return f"Its slope {slope:.3f} may be chance."
+        return f"Its slope {signed_text(slope, '.3f')} may be chance."
     n = (critical / slope) ** 2
     return f"Its slope is {slope:.3f}: on average T is critical at n = {n:,.0f}."
 
@@ -363,6 +365,7 @@ def _coarse_panel(
             ("AUC", style.P, "line"),
             line_key("Multiple", looks["multiple"]),
             line_key(f"Uniform({M})", looks["uniform"]),
+            LEVEL_KEY,
         ],
         caption=sentence(
             "AUC {all} as it is, {last} at the right. {trials} trials of {n} draws from each "
@@ -372,7 +375,7 @@ def _coarse_panel(
                 [[f"{value:.3f}" for value in row] for row in auc[..., -1]], "gamma", "beta"
             ),
             trials=f"{TRIALS}",
-            n=f"{N_TRIAL}",
+            n=f"{N_TRIAL:,}",
             beta=over([f"{beta:g}" for beta in nearest], "beta"),
         ),
     )

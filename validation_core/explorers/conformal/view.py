@@ -49,7 +49,7 @@ class MeasuredPower(NamedTuple):
         """Number and size of the trials, and their setting, in words."""
         uniform = self.study.ms[0]
         m = f", m = {uniform}" if len(self.study.ms) == 1 else ""
-        return f"{self.study.trials} trials a point, n = {self.study.n}{m}"
+        return f"{self.study.trials} trials a point, n = {self.study.n:,}{m}"
 
 
 def gamma_and_beta(gammas: Sequence[float]) -> list[Slider]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from validation_core.drawing.marks import Mark, Over, Panel, VLine, over, written
-from validation_core.drawing.power_curves import level_line, point_key, rejection_axis
+from validation_core.drawing.power_curves import curve_keys, level_line, rejection_axis
 from validation_core.explorers.conformal.power_study import conformal_pvalues
 from validation_core.methods.base import Method
 from validation_core.panels import power
@@ -56,7 +56,7 @@ def power_panel(
     return Panel(
         [level_line(LEVEL), VLine(here, width=1), *curves],
         y=rejection_axis(),
-        legend=[point_key(label, look) for label, look in looks.items()],
+        legend=curve_keys(looks),
         **panel,
     )
 

@@ -219,12 +219,11 @@ LENSING_TABLES = (
         lambda row: _MAKE,
         "Per cent of 50 test sets; ours with its 95% interval. The paper gives neither its lens "
         "nor its noise nor its biased score, so that a gamma is no equal error here and there. "
-        "What can be compared are the order of the tests and their level at gamma = 0, where a "
-        "printed 10% is 5 of 50, which a valid test reaches with probability .10, and 5% is no "
-        "count of 50. Ours "
-        "turns the lens, which moves the means of pixels: SBC sees that, and the paper's bias "
-        "it does not. DC and AutoML learn from half as many rows as in the paper, MMD-FUSE reads "
-        "an eighth of its rows.",
+        "What can be compared are the order of the tests and their level at gamma = 0: 10% is 5 "
+        "of 50, which a valid test reaches with probability 0.10; 5% of 50 is not a whole number. "
+        "Ours turns the lens, which moves the means of pixels: SBC sees that, and the paper's "
+        "bias it does not. DC and AutoML learn from half as many rows as in the paper, MMD-FUSE "
+        "reads an eighth of its rows.",
         alike=True,
     ),
     CountedTable(

@@ -108,6 +108,11 @@ def _false_alarms(rate: Array, trials: int) -> str:
     )
 
 
+def _others(count: int) -> str:
+    """Further tests by their number: `one other test`."""
+    return f"{('one', 'two', 'three', 'four')[count - 1]} other test{'s' * (count > 1)}"
+
+
 def _strongest_and_weakest(rate: Array) -> str:
     """Uniform's share of repeats, then the tests with the most and the fewest rejections."""
     percent = [round(100 * float(share)) for share in rate]
@@ -123,9 +128,9 @@ def _strongest_and_weakest(rate: Array) -> str:
 
     def place(i: int, alone: str) -> str:
         alike = shown.count(shown[i]) - 1
-        return f"like {alike} other{'s' * (alike > 1)}" if alike else alone
+        return f"and so would {_others(alike)}" if alike else alone
 
-    strong, weak = (f"{short_title(METHODS[i])} in {shown[i]}" for i in (best, worst))
+    strong, weak = (f"{short_title(METHODS[i])} would in {shown[i]}" for i in (best, worst))
     if best == _UNIFORM:
         own += f", {place(best, 'the most of five tests')}"
         return f"{own}; {weak}, {place(worst, 'the fewest')}."

@@ -6,6 +6,7 @@ import numpy as np
 
 from validation_core.drawing.marks import Axis, Key, Mark, Panel, VLine, over
 from validation_core.drawing.power_curves import (
+    LEVEL_KEY,
     Rates,
     level_line,
     line_key,
@@ -82,6 +83,7 @@ def _power_by_test(rates: PlaygroundRates) -> Panel:
         y=rejection_axis(),
         caption=f"{_trials(rates)} Bars: 95% intervals.",
         height=PANEL_HEIGHT,
+        legend=[LEVEL_KEY],
     )
 
 
@@ -105,8 +107,10 @@ def power_over_beta(rates: PlaygroundRates) -> Panel:
         ),
         height=PANEL_HEIGHT,
         click="beta",
+        legend=_legend(),
     )
 
 
 def _legend() -> list[Key]:
-    return [line_key(short_title(method), method_look(method.name)) for method in METHODS]
+    keys = [line_key(short_title(method), method_look(method.name)) for method in METHODS]
+    return [*keys, LEVEL_KEY]

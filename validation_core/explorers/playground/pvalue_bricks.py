@@ -41,7 +41,7 @@ from validation_core.explorers.playground.study import (
 from validation_core.explorers.playground.theta_panels import theta_frame
 from validation_core.methods.base import Method
 from validation_core.panels.gamma_scale import STRENGTH, GammaScale
-from validation_core.text import said_equals
+from validation_core.text import said_equals, signed_text
 from validation_core.types import Array, Integers
 
 _COLUMNS = 20  # of the histogram of p-values
@@ -85,6 +85,8 @@ def pvalue_bricks(
     at = over(np.moveaxis(pvalues, -1, 0)[..., None], "trial", *by, coarse=True)
     up = over(np.moveaxis(y, -1, 0)[..., None], "trial", *by, coarse=True)
     even = trials / _COLUMNS
+    why = _uneven(method, seen.where.p.shape[-1])
+    average = f"{even:g} on average" if why else f"{even:g}, if q = p"
     return live.payload(
         sliders=[
             gamma_slider(seen, scale),
@@ -101,7 +103,7 @@ def pvalue_bricks(
             Panel(
                 [
                     *walls,
-                    HLine(over(even / highest[..., 0], *by), label=f"{even:g}, if q = p"),
+                    HLine(over(even / highest[..., 0], *by), label=average),
                     *bricks,
                     Points(at, up, color="", size=13, symbol="ring"),
                     VLine(LEVEL, color=style.NULL, dash="4 3", label="level"),
@@ -109,9 +111,13 @@ def pvalue_bricks(
                 title=f"p-values of {label} in {trials} trials",
                 x=Axis((-0.012, 1.012), "p-value of a trial"),
                 y=Axis((0, 1.04), hidden=True),
-                caption="Each brick is a trial with fresh draws, at its p-value. If q were "
-                f"correct, the wall would be level, {even:g} bricks in each column; those left of "
-                f"the line reject q at {LEVEL:.0%}.",
+                caption="Each brick is a trial with fresh draws, at its p-value; those left of "
+                f"the line reject q at {LEVEL:.0%}. "
+                + (
+                    why
+                    or f"If q were correct, the wall would be level, {even:g} bricks in each "
+                    "column, but for chance."
+                ),
                 height=360,
                 click="trial",
                 at=here,
@@ -120,6 +126,22 @@ def pvalue_bricks(
         headline=_headline(seen, rejected, label, scale),
         columns=1,
     )
+
+
+def _uneven(method: Method, parameters: int) -> str:
+    """Why a test's wall is not level even if q is correct; empty where it is."""
+    few = f"If q were correct, about {LEVEL:.0%} or fewer would lie there, and the wall "
+    if method.ranks_parameters and parameters > 1:
+        return (
+            f"{few}would still not be level: its peak at 1 comes from the Bonferroni correction "
+            f"for {parameters} parameters."
+        )
+    if method.name == "c2st":
+        return (
+            f"{few}would have gaps: C2ST counts right answers, so its p-values take few values "
+            "and a column may stay empty."
+        )
+    return ""
 
 
 def _headline(
@@ -173,14 +195,14 @@ def trial_payload(trial: PlaygroundTrial, method: Method) -> live.Payload:
                 x=Axis(limits, "score: high looks like p"),
                 y=Axis((0, 1.1 * max(side.max() for side in sides)), "draws"),
                 height=PANEL_HEIGHT,
-                legend=[("truth p", style.P, "circle"), ("estimate q", style.Q, "circle")],
+                legend=[("true p", style.P, "circle"), ("estimate q", style.Q, "circle")],
             )
         )
     verdict = "rejects" if trial.pvalue <= LEVEL else "does not reject"
     return live.payload(
         panels=panels,
-        headline=f"This trial {verdict} q: {method.statistic} {trial.statistic:.3f}, p "
-        f"{said_equals(trial.pvalue)}.",
+        headline=f"This trial {verdict} q: {method.statistic} "
+        f"{signed_text(trial.statistic, '.3f')}, p-value {said_equals(trial.pvalue)}.",
     )
 
 
@@ -200,5 +222,5 @@ def _drawn(trial: PlaygroundTrial) -> Panel:
         x=Axis(limits[0], "θ" if flat else "θ₁"),
         y=Axis(limits[1], "" if flat else "θ₂", hidden=flat),
         height=PANEL_HEIGHT,
-        legend=[("truth p", style.P, "circle"), ("estimate q", style.Q, "circle")],
+        legend=[("true p", style.P, "circle"), ("estimate q", style.Q, "circle")],
     )

@@ -54,7 +54,7 @@ def theta_panel(where: Where, joint: Array) -> Panel:
         "caption": _caption(where, point),
         "height": PANEL_HEIGHT,
         "legend": [
-            ("truth p", style.P, "circle"),
+            ("true p", style.P, "circle"),
             ("estimate q", style.Q, "circle"),
             ("CoLT's region", COLT, "line" if where.q.shape[-1] == 1 else "band"),
         ],

@@ -247,7 +247,7 @@ def _losses(film: Film) -> Panel:
         height=_TOP,
         x=_epochs(film),
         y=_loss_axis(film),
-        legend=[("training", style.Q, "dash"), ("held out", style.Q, "line")],
+        legend=[("training", style.Q, "2 3"), ("held out", style.Q, "line")],
         caption=caption,
     )
 

@@ -23,9 +23,9 @@ from validation_core.drawing.marks import (
 )
 from validation_core.drawing.power_curves import (
     Rates,
+    curve_keys,
     level_line,
     method_look,
-    point_key,
     rate_bars,
     rejection_axis,
 )
@@ -33,20 +33,22 @@ from validation_core.estimators import ESTIMATORS
 from validation_core.explorers.training.scoreboard import FOUND, Column, Power, Row, Scoreboard
 from validation_core.methods.base import Method
 from validation_core.panels.gamma_scale import GammaScale
-from validation_core.panels.power import IF_CORRECT
+from validation_core.panels.power import level_said
 from validation_core.statistics.areas import Estimate
-from validation_core.text import interval_text, list_text
+from validation_core.text import interval_text, list_text, signed_text
 from validation_core.types import MethodStyle
 
 _SHADE = 0.85  # of the full colour, where a test finds the error with the fewest simulations
 _NAMES = {
-    "Relabelling": "Verdict",
+    "Relabelling": "Relabelling within x",
     "DC our features": "DC",
     "CoLT fourier": "CoLT",
     "TARP x": "TARP by x",
     "Uniform(10)": "Uniform",
 }
 """Tests beside an axis, by their labels."""
+_LABELS = {"simulations": "Simulations that q learnt from"}
+"""The slider, where the side bar sets another number of simulations."""
 _LEVEL = 0.05
 
 
@@ -61,7 +63,9 @@ def payload(board: Scoreboard, shown: Sequence[Column]) -> live.Payload:
     gammas = [column.gamma for column in shown]
     names = [f"{gamma:,.0f}" for gamma in gammas]
     start = max(shown, key=lambda column: (column.most, -column.gamma)).gamma
-    slider = Slider("gamma", gammas, label=scale.slider, names=names, start=start)
+    slider = Slider(
+        "gamma", gammas, label=_LABELS.get(scale.axis, scale.slider), names=names, start=start
+    )
     return live.payload(
         sliders=[slider],
         panels=[table(board, shown), along("gamma", [_powers(board, column) for column in shown])],
@@ -77,10 +81,8 @@ def table(board: Scoreboard, shown: Sequence[Column]) -> Panel:
     shades = np.full((high, wide), np.nan)
     marks: list[Mark] = []
     for j, column in enumerate(shown):
-        forward = column.forward
-        marks.append(
-            Note(j, high, "" if forward is None else f"{forward.value:.2g}", anchor="middle")
-        )
+        nats = "" if column.forward is None else signed_text(column.forward.value, ".2g")
+        marks.append(Note(j, high, nats, anchor="middle"))
         for i, row in enumerate(column.rows):
             y = high - 1 - i
             marks.append(Note(j, y, _cell(row), anchor="middle"))
@@ -110,7 +112,8 @@ def table(board: Scoreboard, shown: Sequence[Column]) -> Panel:
         click="gamma",
         at=np.stack([places, np.full(wide, high / 2)], axis=1),
         caption=f"The smallest N at which a test rejects q in {FOUND:.0%} of tables or more; – at "
-        "none that was run. Verdict: without learned scores. Top row: the true error. "
+        "none that was run. Relabelling within x is the test behind a verdict, without learned "
+        "scores. Top row: the true error. "
         "If q were correct, every test would reject in at most 5% of tables at any N.",
     )
 
@@ -143,11 +146,8 @@ def _powers(board: Scoreboard, column: Column) -> Panel:
         ),
         y=rejection_axis(),
         height=30 * (len(column.rows) + 2) + 40,
-        legend=[
-            point_key(_name(row.test), look) for row, look in zip(column.rows, looks, strict=True)
-        ],
-        caption=f"{_trainings(board)}, with 95% intervals. The dashed line is the level of 5%: "
-        f"{IF_CORRECT}",
+        legend=curve_keys(dict(zip((_name(row.test) for row in column.rows), looks, strict=True))),
+        caption=f"{_trainings(board)}, with 95% intervals. {level_said(_LEVEL)}",
     )
 
 
@@ -155,10 +155,10 @@ def _trainings(board: Scoreboard) -> str:
     """What a rate is counted over."""
     tables = f"{board.trials} tables"
     if len(board.seeds) == 1:
-        return f"Of one training, {tables}"
+        return f"One training with {tables}"
     fewer = list_text([f"{n:,}" for n in sorted(board.of_first)])
-    but = f"; of one at N = {fewer}" if fewer else ""
-    return f"Means over {len(board.seeds)} trainings, {tables} each{but}"
+    but = f" (one training at N = {fewer})" if fewer else ""
+    return f"Means over {len(board.seeds)} trainings with {tables} each{but}"
 
 
 def _rates(row: Row, sizes: Sequence[int]) -> Rates:

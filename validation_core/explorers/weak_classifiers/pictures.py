@@ -24,8 +24,8 @@ from validation_core.drawing.marks import (
 )
 from validation_core.drawing.power_curves import (
     Rates,
+    curve_keys,
     level_line,
-    point_key,
     rate_line,
     rate_points,
     rejection_axis,
@@ -97,7 +97,9 @@ def headline(rates: RejectionRates) -> Text:
     """The answer in one sentence, for every place of the sliders."""
     power = {"c2st": rates.c2st, "multiple": np.broadcast_to(rates.multiple, rates.c2st.shape)}
     percents = {name: over(percent_labels(values), "c", "angle") for name, values in power.items()}
-    words = np.vectorize(_explanation)(rates.c2st, rates.per_class, power["multiple"])
+    words = np.vectorize(_explanation)(
+        OFFSETS[:, None], rates.c2st, rates.per_class, power["multiple"]
+    )
     return sentence(
         "At c = {c} and {angle}, C2ST catches q in {c2st} of samples, Multiple in {multiple}{why}",
         c=written(OFFSETS, "{:g}", "c"),
@@ -127,8 +129,11 @@ def false_alarm_text(rate: float) -> str:
     return f"{rate:.1%}" if rate >= 0.0005 else "under 0.1%"
 
 
-def _explanation(c2st: float, per_class: float, multiple: float) -> str:
-    """Why the two powers differ: the part of a fair coin's null, and the part of the threshold."""
+def _explanation(c: float, c2st: float, per_class: float, multiple: float) -> str:
+    """Why the two powers differ: the part of a fair coin's null, and the part of the threshold.
+
+    At c = 0 the threshold is at its best place: there the rest is what counting loses to ranking.
+    """
     if multiple < 0.1:
         return ": the score no longer sees the difference, so no test of it can."
     if multiple - c2st < 0.1:
@@ -137,9 +142,10 @@ def _explanation(c2st: float, per_class: float, multiple: float) -> str:
     names = ((0.9, "nearly all"), (0.6, "most"), (0.4, "half"), (0.15, "a part"), (-9, "little"))
     word = next(word for bound, word in names if share >= bound)
     loss = "collapse" if c2st < 0.75 * multiple else "gap"
-    return (
-        f": {word} of the {loss} comes from the wrong null variance, the rest from the threshold."
-    )
+    if c == 0 and word == "little":
+        return f": the {loss} comes from counting right answers rather than ranking scores."
+    rest = "counting rather than ranking" if c == 0 else "the threshold"
+    return f": {word} of the {loss} comes from the wrong null variance, the rest from {rest}."
 
 
 def _scatter(blocks: TwoSamples) -> Panel:
@@ -244,7 +250,7 @@ def _power_panel(
     return Panel(
         marks,
         height=270,
-        legend=[point_key(label, look) for _, label, look in looks],
+        legend=curve_keys({label: look for _, label, look in looks}),
         title="Power along the shift" if by_c else "Power along the turn",
         x=Axis((0, 2), "shift c")
         if by_c

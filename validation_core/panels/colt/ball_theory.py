@@ -220,7 +220,7 @@ def _doubling_panel(theory: BallTheory, dim: int) -> Panel:
             ("median x", COLT, "line"),
             ("largest over x", COLT, "dash"),
             ("1 / mass", style.NULL, "line"),
-            ("2^D", style.NULL, "dash"),
+            ("2^D", style.NULL, "2 3"),
         ],
         caption=sentence(
             "Definition 1 wants one constant for Lebesgue measure; small balls show it where q's "

@@ -11,9 +11,9 @@ import numpy as np
 from validation_core.drawing import live
 from validation_core.drawing.marks import Axis, Heat, Mark, Panel, freeze_sliders
 from validation_core.drawing.power_curves import (
+    curve_keys,
     level_line,
     places_axis,
-    point_key,
     rate_curve,
     rejection_axis,
 )
@@ -49,7 +49,7 @@ def power(panels: Sequence[PowerPanel], label: str) -> live.Payload:
             marks += rate_curve(curve.x, curve.rates, look, opacity=FAINT)
         axis = places_axis(panel.gammas, label)
         drawn.append(Panel(marks, title=panel.title, height=270, x=axis, y=rejection_axis()))
-    legend = [point_key(name, look) for name, look in looks.items()]
+    legend = curve_keys(looks)
     return live.payload(panels=[replace(panel, legend=legend) for panel in drawn])
 
 

@@ -27,6 +27,7 @@ from validation_core.drawing.marks import (
     over,
 )
 from validation_core.drawing.power_curves import (
+    curve_keys,
     level_line,
     method_look,
     places_axis,
@@ -37,7 +38,7 @@ from validation_core.drawing.rank_histogram import rank_counts
 from validation_core.localization import Maps
 from validation_core.panels.colt.theta import ANOTHER_SEED, gamma_slider
 from validation_core.panels.gamma_scale import STRENGTH, GammaScale
-from validation_core.panels.power import IF_CORRECT, PowerCurve, curves
+from validation_core.panels.power import PowerCurve, curves, level_said
 from validation_core.sweep.rates import rate_interval
 from validation_core.sweep.trials import TrialDesign
 from validation_core.text import by_chance_text, interval_text, level_text, range_text, said_equals
@@ -52,7 +53,7 @@ _EMBEDDINGS = {
     "fourier": MethodStyle(_COLT_STYLE.color, "", "circle"),
     "identity": MethodStyle("#9A62C7", "7 5", "square"),
     "residual": MethodStyle("#5C82D6", "3 3", "diamond"),
-    "mlp": MethodStyle("#B0579A", "9 3 2 3", "ring"),
+    "mlp": MethodStyle("#B0579A", "9 3 2 3", "triangle"),
 }
 
 
@@ -81,21 +82,23 @@ def power(
     places = scale.places(gammas)
     cursor = VLine(over(places, "gamma") if several else float(places[0]))
     marks: list[Mark] = [level_line(design.alpha), cursor]
+    looks: dict[str, MethodStyle] = {}
     for curve in curves(cells, "gamma"):
         label = curve.label.split(" paper")[0] if curve.method == "colt" else curve.label
-        marks += rate_curve(scale.places(curve.x), curve.rates, curve_style(curve), label=label)
+        looks[label] = curve_style(curve)
+        marks += rate_curve(scale.places(curve.x), curve.rates, looks[label])
     count = range_text(cell.trials for cell in cells)
     panel = Panel(
         marks,
         height=340,
-        margin=118,
+        legend=curve_keys(looks),
         x=places_axis(gammas, scale.axis, at=places),
         y=rejection_axis(),
-        caption=f"{count} tables a point, {design.n} simulations with {design.k} draws of q each; "
-        "C2ST learns from one such table and is tested on as many draws of p and of q as there "
-        "are simulations. The grey curve is the localizer before training: what lies above it was "
-        "learnt. Bands are 95% Wilson intervals over the tables of one trained network. "
-        f"The dashed line is the level: {IF_CORRECT}",
+        caption=f"{count} tables a point, {design.n:,} simulations with {design.k} draws of q "
+        "each; C2ST learns from one such table and is tested on as many draws of p and of q as "
+        "there are simulations. The grey curve is the localizer before training: what lies above "
+        "it was learnt. Bands are 95% Wilson intervals over the tables of one trained network. "
+        f"{level_said(design.alpha)}",
     )
     return live.payload(
         sliders=gamma_slider(gammas, start, scale),
@@ -110,21 +113,21 @@ def power(
 def _answer(cells: Sequence[PowerCell], gamma: float, benchmark: Benchmark, alpha: float) -> str:
     """Tests that reject q at this gamma, the most powerful first, in words."""
     here = sorted((c for c in cells if c.gamma == gamma), key=lambda c: (-c.rate, c.label))
-    shares = ", ".join(f"{c.label} on {c.rate:.0%}" for c in here)
+    shares = ", ".join(f"{c.label} in {c.rate:.0%}" for c in here)
     if not here:
         return ""
     if benchmark.is_exact(gamma):
         return (
-            f"At {benchmark.place(gamma)} q is correct. It is rejected by {shares} of the tables, "
+            f"At {benchmark.place(gamma)} q is correct. It is rejected by {shares} of tables, "
             f"where the level is {level_text(alpha)}."
         )
-    return f"At {benchmark.place(gamma)}, q is rejected by {shares} of the tables."
+    return f"At {benchmark.place(gamma)}, q is rejected by {shares} of tables."
 
 
 def curve_style(curve: PowerCurve) -> MethodStyle:
     """Colour, dash and symbol of a curve."""
     if curve.label == UNTRAINED:
-        return MethodStyle(style.NULL, "2 3", "cross")
+        return MethodStyle(style.NULL, "2 3", "circle")
     if curve.method == "colt":
         return _EMBEDDINGS[curve.label.split()[1]]
     return method_look(curve.method)

@@ -34,6 +34,7 @@ from validation_core.localization import (
     truth_curve,
 )
 from validation_core.panels.gamma_scale import STRENGTH, GammaScale
+from validation_core.text import numbered, signed_text
 from validation_core.types import Array, Benchmark
 
 COLT = style.method_style("colt").color
@@ -375,7 +376,7 @@ def training_strip_panel(maps: Maps, places: Array) -> Panel:
             Line(*ball, color=COLT, width=7),
             VLine(centre, color=COLT, label="centre"),
         ],
-        title="The ball at this step",
+        title="The region at this step",
         height=LINE_HEIGHT,
         x=Axis((float(maps.grid_x[0]), float(maps.grid_x[-1])), "θ"),
         y=Axis((0, 1), hidden=True),
@@ -447,6 +448,14 @@ def gamma_slider(
     return [slider]
 
 
+def place_labels(x: Array) -> list[str]:
+    """Labels of places (V, M)."""
+    if x.shape[1] > 3:
+        return numbered(len(x))
+    labels = [", ".join(signed_text(value, ".2f") for value in row) for row in x]
+    return labels if x.shape[1] == 1 else [f"({row})" for row in labels]
+
+
 def draws_payload(benchmark: Benchmark, gammas: Sequence[float], start: float) -> live.Payload:
     """Picture of draws of p and q over gamma and x, which needs no learning.
 
@@ -457,10 +466,9 @@ def draws_payload(benchmark: Benchmark, gammas: Sequence[float], start: float) -
     """
     places = [places_of(benchmark, gamma, _BEFORE) for gamma in gammas]
     x = places[0].x
-    number = x.shape[1] == 1
-    names = [f"{row[0]:.2f}" if number else f"{i + 1}" for i, row in enumerate(x)]
-    label = "x" if number else "Observation x, along the first principal component"
-    slider = Slider("x", range(_BEFORE), label=label, names=names, start=_BEFORE // 2)
+    label = "x" if x.shape[1] == 1 else "Observation x, along the first principal component"
+    start_place = _BEFORE // 2
+    slider = Slider("x", range(_BEFORE), label=label, names=place_labels(x), start=start_place)
     sides = [(each.q[:, :Q_SHOWN], each.truth[:, :TRUTH_SHOWN]) for each in places]
     draw = _draws_on_line if sides[0][0].shape[2] == 1 else _draws_in_plane
     return live.payload(
@@ -479,7 +487,7 @@ def _draws_in_plane(q: Array, truth: Array) -> Panel:
         ],
         title="Draws at this x",
         square=True,
-        legend=[("q", style.Q, "circle"), ("truth", style.P, "cross")],
+        legend=[("estimate q", style.Q, "circle"), ("true p", style.P, "cross")],
         x=Axis(limits[0], "θ₁"),
         y=Axis(limits[1], "θ₂"),
     )
@@ -500,5 +508,5 @@ def _draws_on_line(q: Array, truth: Array) -> Panel:
         height=LINE_HEIGHT,
         x=Axis((low, high), "θ"),
         y=Axis((0, 1.1 * max(float(of_q.max()), float(of_p.max()))), "density"),
-        legend=[("q", style.Q, "square"), ("truth", style.P, "line")],
+        legend=[("estimate q", style.Q, "square"), ("true p", style.P, "line")],
     )

@@ -35,13 +35,14 @@ from validation_core.panels.colt.theta import (
     centre_path_marks,
     coordinates_over,
     filled_region,
+    place_labels,
     project_theta,
     q_draw_marks,
     split_by_ball,
     standardise_outlines,
     theta_panel,
 )
-from validation_core.panels.colt.where import choose_initial_place, place_labels
+from validation_core.panels.colt.where import choose_initial_place
 from validation_core.types import Array
 
 _PLACES = 9
@@ -180,7 +181,7 @@ def _picture(maps: Maps, sight: ThetaAxes, places: Array) -> Panel:
     ball = bool(maps.grid_y.size)
     trail = maps.x_at.shape[1] > 1 and not sight.around
     return theta_panel(
-        projection, marks, "The ball at this step", truth=False, ball=ball, trail=trail
+        projection, marks, "The region at this step", truth=False, ball=ball, trail=trail
     )
 
 

@@ -34,10 +34,11 @@ from validation_core.panels.colt.theta import (
     ThetaAxes,
     cell_edges,
     gamma_slider,
+    place_labels,
     subscript,
 )
 from validation_core.panels.gamma_scale import STRENGTH, GammaScale
-from validation_core.text import by_chance_text, interval_text, numbered, said_equals, signed_text
+from validation_core.text import by_chance_text, interval_text, said_equals
 from validation_core.types import Array
 
 PERMUTATIONS = 1999
@@ -150,7 +151,7 @@ def _along(
         click="x",
         at=places,
         x=Axis((low, high), label),
-        y=Axis(limits, "p − q share in the ball", percent=True),
+        y=Axis(limits, "p − q share in the region", percent=True),
         caption=_changes_text(p, correct, adjusted),
     )
 
@@ -170,7 +171,7 @@ def _over_plane(maps: Maps, rate: LocalRate, correct: bool) -> Panel:
             Heat(
                 cell_edges(heat.grid_x),
                 cell_edges(heat.grid_y),
-                Shades(heat.rate, limit=limit, label="p − q share in the ball"),
+                Shades(heat.rate, limit=limit, label="p − q share in the region"),
             ),
             Points(at[:, 0], at[:, 1], color="currentColor", size=4, opacity=0.55),
             Points(over(at[:, :1], "x"), over(at[:, 1:], "x"), color=COLT, size=13, symbol="ring"),
@@ -274,14 +275,6 @@ def choose_initial_place(maps: Maps) -> int:
     return int(np.where(usual | ~usual.any(), gap, -1.0).argmax())
 
 
-def place_labels(x: Array) -> list[str]:
-    """Labels of places (V, M)."""
-    if x.shape[1] > 3:
-        return numbered(len(x))
-    labels = [", ".join(signed_text(value, ".2f") for value in row) for row in x]
-    return labels if x.shape[1] == 1 else [f"({row})" for row in labels]
-
-
 def headline(maps: Maps, correct: bool, alpha: float) -> Text:
     """The answer in one sentence: the ball over all x, and at the slider's x.
 
@@ -332,10 +325,10 @@ def how_to_read(maps: Maps, sight: ThetaAxes) -> str:
     d, m = maps.q.shape[2], maps.x_at.shape[1]
     u, truths = f"{float(maps.u_star):.0%}", maps.truth.shape[1]
     ball = (
-        f"In θ: the learnt centre and the ball around it that holds {u} of q's mass"
+        f"In θ: the learnt centre and the region around it that holds {u} of q's mass"
         if d <= 2
-        else f"In θ: draws of q in the ball that holds {u} of its mass. The ball lives in all {d} "
-        "dimensions; its shadow is shown"
+        else f"In θ: draws of q in the region that holds {u} of its mass. The region lives in all "
+        f"{d} dimensions; its shadow is shown"
     )
     edge = "; a centre beyond the edge is drawn on it" if sight.around else ""
     thin = ", the thin line its path over x" if m == 1 and d == 2 and not sight.around else ""
@@ -343,18 +336,18 @@ def how_to_read(maps: Maps, sight: ThetaAxes) -> str:
     background = "; blue where p is denser than q, orange where q is" * coloured
     beside = {
         1: (
-            "the share of true values in the ball less q's along x, smoothed over "
+            "the share of true values in the region less q's along x, smoothed over "
             f"{len(maps.u_quote)} simulations, with pointwise 95% intervals; the point is "
             f"{truths} true values at this x"
         ),
         2: (
-            f"the share of true values in the ball less q's, smoothed over {len(maps.u_quote)} "
+            f"the share of true values in the region less q's, smoothed over {len(maps.u_quote)} "
             "simulations; dots are the places of the slider"
         ),
     }.get(m, "the same share along the coordinates of x that tell most")
     return (
         f"{ball}{thin}{background}{edge}. Beside it: {beside}. Brackets: 95% intervals; "
         f"what is said of a single x allows for all {len(maps.x_at)} being looked at. If q were "
-        "correct, the ball would hold as large a share of true values as of q's draws at "
+        "correct, the region would hold as large a share of true values as of q's draws at "
         "every x."
     )

@@ -68,7 +68,9 @@ class CalibrationQuestion(Question[CalibrationErrors]):
         "Each number has a 95% interval. Coverage is how often a nominal interval of q really "
         "holds the true value. Bias is how far q sits too high, in q's own posterior sd. The "
         "ratio of widths is q's width divided by the width it should have: below 1 "
-        "over-confident, above 1 under-confident. Contraction is 1 - posterior variance / prior "
+        "over-confident, above 1 under-confident. Both are read from ranks, as of a normal "
+        "posterior; where q's mean and sd tell another size, as of a skewed or a bounded one, it "
+        "stands beside them. Contraction is 1 - posterior variance / prior "
         "variance. If q were correct, coverage would be nominal, bias 0 and the ratio 1, up to "
         "these intervals; p is corrected over parameters, and the worst parameter stands first."
     )
@@ -129,7 +131,7 @@ class CalibrationQuestion(Question[CalibrationErrors]):
         elif parameters:
             sentences += clearest_error(parameters, claims, names) + errors_left_open(parameters)
         sentences += (
-            wider_than_prior(parameters, names.theta) if claims.found else []
+            wider_than_prior(parameters, names.theta, claims.alpha) if claims.found else []
         ) or like_the_prior(parameters, names.theta)
         if result.regions is not None:
             sentences.append(regions_text(result.regions, claims))

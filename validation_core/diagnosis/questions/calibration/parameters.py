@@ -52,6 +52,7 @@ def marginal_errors(table: PosteriorTable, seed: int) -> tuple[ParameterErrors, 
     moments = contraction.moments(table.q)
     z = contraction.zscores(moments, table.theta).T
     contracted = contraction.contraction(moments, table.theta)
+    wider = contraction.wider_pvalue(table.q, table.theta, stream(seed, "size", "pairs of truths"))
     errors: list[ParameterErrors] = []
     for start in range(0, len(u), _BLOCK):
         part = slice(start, start + _BLOCK)
@@ -63,6 +64,7 @@ def marginal_errors(table: PosteriorTable, seed: int) -> tuple[ParameterErrors, 
             pvalue_adjusted=max(float(adjusted[i]), SMALLEST),
             constant=bool(np.ptp(table.theta[:, i]) == 0),
             contraction=Interval.of(*(end[i] for end in contracted)),
+            wider_pvalue=float(wider[i]),
         )
         for i, parameter in enumerate(errors)
     ]

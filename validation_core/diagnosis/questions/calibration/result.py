@@ -77,6 +77,8 @@ class ParameterErrors:
     constant: bool = False
     contraction: Interval = Interval(math.nan, math.nan, math.nan)  # noqa: RUF009
     """1 - posterior variance / prior variance."""
+    wider_pvalue: float = math.nan
+    """p that q is no wider than the prior, whatever their tails; NaN where K = 1."""
     shape: ShapeErrors = ShapeErrors()
 
     @property

@@ -33,7 +33,7 @@ class RowErrorStudy(TableStudy[CalibrationErrors], spec="size"):
     """Errors by ranks, moments and densities; nothing is learnt."""
 
     about: ClassVar[str] = "Sizes of errors"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     def answer(self, upload: TableUpload, store: Store, report: Report) -> CalibrationErrors:
         del store

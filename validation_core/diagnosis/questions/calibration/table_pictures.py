@@ -15,7 +15,7 @@ from validation_core.diagnosis.questions.calibration.parameters import sbc_ranks
 from validation_core.diagnosis.questions.calibration.pictures import NAME_LETTERS, SHOWN
 from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
-from validation_core.drawing.marks import Axis, Band, Grid, HLine, Line, Mark, Note, Panel, Points
+from validation_core.drawing.marks import Axis, Band, Grid, HLine, Line, Mark, Panel, Points
 from validation_core.relabelling.claims import parameter_name
 from validation_core.text import share_text
 from validation_core.types import Array, PosteriorTable
@@ -24,7 +24,7 @@ _NOMINAL = 0.9  # mass of the intervals drawn, as near as K draws have one
 _ROWS = 60  # intervals of a panel
 _NUMBERS = 20_000_000  # of draws that are ranked for a picture, at most
 _LINES = 40  # parameters whose ranks are drawn
-_NAMED = 4  # lines with a name
+_COLORS = (style.Q, "#5A6FD6", "#1FA37F", "#AE3F8B")  # of the worst lines, which have a name
 _LEVELS = np.linspace(0, 1, 101)
 
 
@@ -113,53 +113,34 @@ def ranks_of_all_picture(
     reach = 1.15 * max(float(np.abs(lines).max()), float(high.max()), float(-low.min()))
     called = [_called(names, at) for at in shown]
     marks: list[Mark] = [Band(_LEVELS, low, high), HLine(0)]
-    for line, out, name in reversed(list(zip(lines, leaves, called, strict=True))):
+    colors = dict(zip(np.flatnonzero(leaves).tolist(), _COLORS, strict=False))
+    for i in reversed(range(len(shown))):
         marks.append(
             Line(
                 _LEVELS,
-                line,
-                color=style.Q if out else style.NULL,
-                width=1.8 if out else 1.2,
-                hover=f"{name}: u = %{{x:.2f}}, %{{y:+.3f}}",
+                lines[i],
+                color=colors.get(i, style.NULL),
+                width=1.8 if leaves[i] else 1.2,
+                hover=f"{called[i]}: u = %{{x:.2f}}, %{{y:+.3f}}",
             )
         )
-    marks += _names(lines[leaves], [name for name, out in zip(called, leaves, strict=True) if out])
     part = f" at {len(rows):,} of {n:,} simulations" if len(rows) < n else ""
     few = f" The {len(shown)} worst of {d} are drawn." if len(shown) < d else ""
     all_lines = "the line" if d == 1 else "all lines"
     return Drawn(
         RANKS_OF_ALL,
         Panel(
-            marks, x=Axis((0, 1), "u"), y=Axis((-reach, reach), "F(u) − u"), height=style.HEIGHT
+            marks,
+            x=Axis((0, 1), "u"),
+            y=Axis((-reach, reach), "F(u) − u"),
+            height=style.HEIGHT,
+            legend=[(called[i], color, "line") for i, color in colors.items()],
         ),
         f"A line for each parameter: the share of its true values' ranks up to u{part}, less u. "
         f"If q were correct, {all_lines} would stay in the grey band in 95 of 100 tables. Up, "
         f"then down: q too narrow; down, then up: too wide; one hill: q too high; one valley: too "
         f"low.{few}",
     )
-
-
-def _names(lines: Array, names: Sequence[str]) -> list[Mark]:
-    """Names at the lines' farthest points; where two would lie on one another, that of the first.
-
-    Args:
-        lines: (P, L), the worst first.
-        names: of the P parameters, escaped.
-    """
-    notes: list[Mark] = []
-    taken: list[tuple[float, float]] = []
-    top = float(np.abs(lines).max(initial=0))
-    for line, name in zip(lines, names, strict=True):
-        at = int(np.abs(line).argmax())
-        x, y = float(_LEVELS[at]), float(line[at])
-        if any(abs(x - a) < 0.3 and abs(y - b) < 0.15 * top for a, b in taken):
-            continue
-        taken.append((x, y))
-        rise = 9 if y > 0 else -9
-        notes.append(Note(x, y, name, color=style.Q, anchor="middle", rise=rise))
-        if len(notes) == _NAMED:
-            break
-    return notes
 
 
 def _called(names: Sequence[str], at: int) -> str:

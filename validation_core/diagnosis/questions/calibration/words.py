@@ -28,10 +28,13 @@ from validation_core.text import (
     list_text,
     share_interval_text,
     share_text,
+    signed_text,
 )
 from validation_core.types import Interval
 
 _NAMED = 5
+FEWEST_FOR_MOMENTS = 20
+"""Draws at each x from which on their sd is known well enough to measure by."""
 _LEARNED_SHARE = 0.15  # of the prior's variance: a q that takes away less is as good as the prior
 
 
@@ -114,15 +117,31 @@ def _bias(errors: ParameterErrors) -> str:
     if errors.open:
         return f"q sits {at_least(errors.bias)} too {side}"
     size = errors.bias if bias >= 0 else Interval(-bias, -high, -low)
-    return f"q sits {interval_text(size)} posterior sd too {side}"
+    told = (
+        ""
+        if errors.by == "moments" or low <= errors.z_mean <= high
+        else _by_moments(errors.z_mean if bias >= 0 else -errors.z_mean, errors)
+    )
+    return f"q sits {interval_text(size)} posterior sd too {side}{told}"
 
 
 def at_least(bias: Interval) -> str:
-    """A bias whose other end is open: `at least 1.9 posterior sd (3.0 by q's mean and sd)`."""
+    """A bias whose other end is open: `at least 1.9 sd of a normal law (3.0 by q's mean and sd)`.
+
+    Its bound is of normal scores: those of a skewed law are larger than its distance in sd.
+    """
     bound = abs(bias.low if math.isnan(bias.high) else bias.high)
     told = abs(bias.estimate)
     more = "" if told <= bound else f" ({told:.1f} by q's mean and sd)"
-    return f"at least {math.floor(10 * bound) / 10:.1f} posterior sd{more}"
+    return f"at least {math.floor(10 * bound) / 10:.1f} sd of a normal law{more}"
+
+
+def _by_moments(size: float, errors: ParameterErrors) -> str:
+    """A size by q's mean and sd, where they tell another one than ranks: of a posterior that is
+    not normal, ranks tell the size that a normal one would need."""
+    if math.isnan(size) or errors.draws < FEWEST_FOR_MOMENTS:
+        return ""
+    return f" ({signed_text(size, '.2f')} by q's mean and sd)"
 
 
 def _width(errors: ParameterErrors) -> str:
@@ -135,7 +154,11 @@ def _width(errors: ParameterErrors) -> str:
         return f"q is at most {least:.2g} times as wide as it should be ({side})"
     shape = ".2g" if ratio < 0.1 else ".2f"
     top = format(high, shape) if high < 0.99 * WIDEST else "∞"
-    return f"q is {ratio:{shape}} [{low:{shape}}, {top}] times as wide as it should be ({side})"
+    by_sd = 1 / errors.z_sd if errors.z_sd > 0 else math.nan
+    told = "" if errors.by == "moments" or low <= by_sd <= high else _by_moments(by_sd, errors)
+    return (
+        f"q is {ratio:{shape}} [{low:{shape}}, {top}] times as wide as it should be{told} ({side})"
+    )
 
 
 def others_off(
@@ -208,9 +231,19 @@ def widest_bias(parameters: Sequence[ParameterErrors]) -> float:
     return float(np.where(np.isnan(ends), np.inf, ends).max())
 
 
-def wider_than_prior(parameters: Sequence[ParameterErrors], names: Sequence[str]) -> list[str]:
-    """Say for which parameters q is wider than the prior; nothing where for none."""
-    wider = [errors for errors in parameters if errors.contraction.high < 0]
+def wider_than_prior(
+    parameters: Sequence[ParameterErrors], names: Sequence[str], alpha: float
+) -> list[str]:
+    """Say for which parameters q is wider than the prior; nothing where for none.
+
+    Its variance is, and the distances of its draws are at this level over all parameters.
+    """
+    level = alpha / len(parameters) if parameters else 0.0
+    wider = [
+        errors
+        for errors in parameters
+        if errors.contraction.high < 0 and errors.wider_pvalue <= level
+    ]
     if not wider:
         return []
     widest = min(wider, key=lambda errors: errors.contraction.high)

@@ -107,7 +107,7 @@ class CauseQuestion(Question[LikelyCause]):
         if result.cause == "unclear":
             return (
                 first_said,
-                f"{capitalise(why_unclear(result))}. {capitalise(stands_out_text(result))}.",
+                f"{why_unclear(result)}{capitalise(stands_out_text(result))}.",
                 seen_text(result, names.theta, claims),
                 *NEXT_STEPS["unclear"],
             )
@@ -124,8 +124,8 @@ class CauseQuestion(Question[LikelyCause]):
         sentences = [f"Most likely, {candidate_title(first)}{size}; {stands_out_text(result)}."]
         if first.strength.shape != APART:
             sentences.append(
-                f"Similarity to simulated defects: {weights_text(result)}. Of the {COUNTED} "
-                f"simulated tables most like it, {first.share:.0%} have this defect."
+                f"Similarity to simulated defects: {weights_text(result.causes[:3])}. Of the "
+                f"{COUNTED} simulated tables most like it, {first.share:.0%} have this defect."
             )
         sentences += [finding_text(finding, names.theta) for finding in first.evidence]
         return (*sentences, f"Next: {result.next_steps[0]}")

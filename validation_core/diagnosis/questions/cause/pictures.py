@@ -51,10 +51,11 @@ def plane_picture(result: LikelyCause) -> Drawn:
     """Draw the table among injected ones, in the plane in which the likeliest causes lie apart."""
     places, causes, null = result.places, result.place_of, result.null_places
     likeliest = result.causes[: len(_COLORS)]
+    named = [readable_name(candidate.cause) for candidate in likeliest]
     clouds: list[tuple[Key, Array, float, float]] = [
         (("another cause", style.NULL, "circle"), places[causes >= len(likeliest)], 4, 0.25),
         *(
-            ((TITLES[likeliest[i].cause], _color(i), "circle"), places[causes == i], 6, 0.75)
+            ((named[i], _color(i), "circle"), places[causes == i], 6, 0.75)
             for i in reversed(range(len(likeliest)))
         ),
         (("no defect", style.NULL, "x-thin-open"), null, 4, 0.9),
@@ -76,10 +77,7 @@ def plane_picture(result: LikelyCause) -> Drawn:
     low, high = np.quantile(around, [0.01, 0.99], axis=0)
     pad = 0.08 * np.maximum(high - low, 1e-6)
     low, high = np.minimum(low - pad, -pad), np.maximum(high + pad, pad)
-    x, y = (
-        Axis((float(low[i]), float(high[i])), label)
-        for i, label in enumerate(("first direction", "second direction"))
-    )
+    x, y = (Axis((float(low[i]), float(high[i]))) for i in range(2))  # directions have no name
     panel = Panel(points, x=x, y=y, height=_PLANE, legend=[key for key, *_ in clouds])
     return Drawn(
         "Your table among simulated defects",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from validation_core.diagnosis.questions.base import LEVEL, Names
-from validation_core.diagnosis.questions.cause.advice import TITLES, cause_title
+from validation_core.diagnosis.questions.cause.advice import cause_title
 from validation_core.diagnosis.questions.cause.finding_words import departure_text, value_text
 from validation_core.diagnosis.questions.cause.findings import Departure, Finding
 from validation_core.diagnosis.questions.cause.result import APART, Candidate, LikelyCause
@@ -67,8 +67,8 @@ def headline(result: LikelyCause, names: Names, claims: Claims) -> str:
     if result.cause not in ("none", "unclear"):
         return f"{capitalise(candidate_title(result.causes[0]))}."
     n = f"{result.full[0]:,} simulations"
-    if result.shapes and result.cause == "unclear":
-        return f"{capitalise(list_text([TITLES[s] for s in result.shapes]))}; why cannot be told."
+    if result.why == "several":
+        return f"More than one cause fits: {weights_text(likeliest(result))}."
     if (departure := _sized(result, claims)) is not None:
         return f"{_departure_side(departure.finding, names.theta)}; why cannot be told from {n}."
     if result.cause == "unclear":
@@ -159,30 +159,36 @@ def candidate_title(candidate: Candidate) -> str:
     return cause_title(candidate.cause, candidate.strength.shape)
 
 
-def weights_text(result: LikelyCause) -> str:
-    """The likeliest causes with their weights: `q is biased (62%), …`."""
-    leading = [candidate for candidate in result.causes[:3] if candidate.weight >= 0.005]
-    likeliest = leading or result.causes[:1]
-    return ", ".join(
-        f"{candidate_title(candidate)} ({candidate.weight:.0%})" for candidate in likeliest
+def likeliest(result: LikelyCause) -> Sequence[Candidate]:
+    """Two or three causes that cannot be told apart: the third only where it is near them."""
+    first, second, *others = result.causes
+    near = (third for third in others[:1] if 2 * third.weight >= first.weight)
+    return first, second, *near
+
+
+def weights_text(causes: Sequence[Candidate]) -> str:
+    """Causes with their weights: `q is biased (62%); …`; those that round to nothing left out."""
+    weighty = [candidate for candidate in causes if candidate.weight >= 0.005] or causes[:1]
+    return "; ".join(
+        f"{candidate_title(candidate)} ({candidate.weight:.0%})" for candidate in weighty
     )
 
 
 def why_unclear(result: LikelyCause) -> str:
-    """Why no cause is named, without a full stop."""
+    """Why no cause is named, before another sentence; nothing where the headline says it."""
     if result.why == "weak":
-        return "your table is too weakly off to tell what it is"
+        return "Your table is too weakly off to tell what it is. "
     if result.why == "far":
         return (
-            "your table is far from all simulated defects; several may act together. Nearest: "
-            f"{weights_text(result)}"
+            "Your table is far from all simulated defects; several may act together. Nearest: "
+            f"{weights_text(result.causes[:3])}. "
         )
     if result.why == "unseen":
         return (
-            f"it resembles simulated defects ({weights_text(result)}), but none of them is clear "
-            "by itself"
+            f"It resembles simulated defects ({weights_text(result.causes[:3])}), but none of "
+            "them is clear by itself. "
         )
-    return f"it looks like more than one defect: {weights_text(result)}"
+    return ""
 
 
 def stands_out_text(result: LikelyCause) -> str:

@@ -58,7 +58,7 @@ class MendQuestion(Question[Mended]):
 
     def describe(self, result: Mended, names: Names, claims: Claims) -> tuple[str, ...]:
         """What the weights regain; what is left; the other mends; what q ignores."""
-        return mend_sentences(result, names, found=claims.found)
+        return mend_sentences(result, names, claims)
 
     def notes(self, result: Mended, names: Names) -> tuple[str, ...]:
         del names

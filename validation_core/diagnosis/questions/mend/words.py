@@ -8,7 +8,7 @@ from decimal import ROUND_FLOOR, Decimal
 from validation_core.diagnosis.questions.base import Names, Rows
 from validation_core.mending import Mended
 from validation_core.mending.ranks import LEVEL
-from validation_core.relabelling.claims import parameter_name, x_column_name
+from validation_core.relabelling.claims import Claims, parameter_name, x_column_name
 from validation_core.text import (
     capitalise,
     equals,
@@ -24,16 +24,16 @@ _LEFT = 0.05  # p up to which what is left wrong is worth a sentence
 _RUN = 3  # neighbouring columns from which on only the first and the last are named
 
 
-def mend_sentences(result: Mended, names: Names, *, found: bool) -> tuple[str, ...]:
+def mend_sentences(result: Mended, names: Names, claims: Claims) -> tuple[str, ...]:
     """What weights regain, or that none are offered; then what is left and other mends.
 
     Args:
         result: of the mend.
         names: of the parameters and of the columns of x.
-        found: whether the verdict finds q wrong: without it nothing is claimed of q here.
+        claims: of the verdict: where it does not find q wrong, nothing is claimed of q here.
     """
-    return (*_weights(result, found=found), _ranks(result), *_intervals(result, names),
-            *(_unused(result, names) if found else ()))  # fmt: skip
+    return (*_weights(result, claims), _ranks(result), *_intervals(result, names, claims),
+            *_unused(result, names, claims))  # fmt: skip
 
 
 def nats_text(nats: Interval) -> str:
@@ -42,11 +42,11 @@ def nats_text(nats: Interval) -> str:
     return f"{estimate} nats {ends}"
 
 
-def _weights(result: Mended, *, found: bool) -> Iterator[str]:
+def _weights(result: Mended, claims: Claims) -> Iterator[str]:
     if not result.offered:
         yield (
             f"No mend is offered: weights learned for q's draws regain {nats_text(result.gain)} "
-            "on rows that they were not learned from, no more than none."
+            "on rows that they were not learned from, not told from none."
         )
         return
     yield (
@@ -56,13 +56,13 @@ def _weights(result: Mended, *, found: bool) -> Iterator[str]:
     )
     if result.after <= _LEFT:
         yield "The weighted draws are nearer to the true posterior, and not yet right."
-    if found:
+    if claims.found:
         yield (
             f"So q is at least {_rounded_down(result.gain.low)} nats from the true posterior "
             "(KL(p‖q), lower end of a 95% interval)."
         )
     left = f"{share_text(result.effective)} of q's draws are effective once weighed (median)."
-    if result.outside > result.outside_expected:
+    if claims.found and result.outside_pvalue <= claims.level:
         left += (
             f" {capitalise(share_text(result.outside))} of the true values lie beyond all of "
             f"q's draws in some parameter (at most {share_text(result.outside_expected)} if q "
@@ -85,17 +85,23 @@ def _ranks(result: Mended) -> str:
     helps = result.by_ranks.low > 0
     text = f"recalibrating each parameter's ranks regains {nats_text(result.by_ranks)}"
     if not helps:
-        return f"{capitalise(text)}: nothing to gain there."
+        return f"{capitalise(text)}, not told from none."
     return f"{capitalise(text)}, with the dependence between parameters left as it is."
 
 
-def _intervals(result: Mended, names: Names) -> Iterator[str]:
-    off = [(j, each) for j, each in enumerate(result.intervals) if not each.right]
+def _intervals(result: Mended, names: Names, claims: Claims) -> Iterator[str]:
+    """The interval that is off most, of parameters that the verdict finds wrong."""
+    off = [
+        (j, each)
+        for j, each in enumerate(result.intervals)
+        if not each.right and claims.parameter(j) <= claims.level
+    ]
     if not off:
-        yield (
-            f"q's {LEVEL:.0%} intervals hold as many true values as they should, as far as "
-            f"{result.rows:,} rows tell: they need no mend."
-        )
+        if result.intervals:
+            yield (
+                f"No {LEVEL:.0%} interval of q is found to hold too few or too many true values "
+                f"on {result.rows:,} rows."
+            )
         return
     worst, each = max(off, key=lambda one: abs(one[1].coverage.estimate - LEVEL))
     name = parameter_name(names.theta, worst)
@@ -103,7 +109,7 @@ def _intervals(result: Mended, names: Names) -> Iterator[str]:
         f"q's {share_text(each.needed)} interval holds {LEVEL:.0%} (split conformal, on average "
         "over x)"
         if each.needed < 1
-        else f"too many lie beyond all of q's draws for any interval to hold {LEVEL:.0%}"
+        else f"not even that from the least to the largest of q's draws holds {LEVEL:.0%}"
     )
     yield (
         f"q's {LEVEL:.0%} interval of {name} holds {share_interval_text(each.coverage)} of the "
@@ -111,12 +117,13 @@ def _intervals(result: Mended, names: Names) -> Iterator[str]:
     )
 
 
-def _unused(result: Mended, names: Names) -> Iterator[str]:
-    if not result.unused:
+def _unused(result: Mended, names: Names, claims: Claims) -> Iterator[str]:
+    unused = [each for each in result.unused or () if each.pvalue <= claims.level]
+    if not unused or not claims.found:
         return
-    worst = max(each.pvalue for each in result.unused)
-    columns = _columns([each.column for each in result.unused], names.x)
-    one = len(result.unused) == 1
+    worst = max(each.pvalue for each in unused)
+    columns = _columns([each.column for each in unused], names.x)
+    one = len(unused) == 1
     yield (
         f"q does not use {columns}: true values follow {'it' if one else 'them'} and q's draws "
         f"do not (p {equals(worst)}, by slopes beside the other columns). Check that "
@@ -173,9 +180,9 @@ def basis_text(result: Mended) -> str:
         "judged fifth, by Bonferroni over the five; with weights, slots are picked by weight "
         "first, which keeps the test exact. "
         + (
-            "Which inputs q ignores rests on slopes of ranks."
+            "Which inputs q ignores rests on slopes."
             if result.unused is not None
             else "Which inputs q ignores was not asked: x has too many columns for so few rows, "
-            "or some are sums of others."
+            "some are sums of others, or a single row has a column to itself."
         )
     )

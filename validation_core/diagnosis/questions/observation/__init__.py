@@ -14,6 +14,7 @@ from validation_core.diagnosis.questions.observation.pictures import ball_drawn,
 from validation_core.diagnosis.questions.observation.place import Where, unlike, unlike_text
 from validation_core.diagnosis.questions.observation.study import (
     AtObservation,
+    LocalAnswer,
     ObservationPoint,
     ObservationStudy,
 )
@@ -115,14 +116,14 @@ class ObservationQuestion(Question["AtObservation"]):
         sentences: list[str] = []
         if result.local is not None:
             local = result.local
-            own = local.site.kind == "observed"
-            if (claims.observation() if own else claims.pvalue) <= claims.alpha:
-                sentences += answer_text(local, theta)
+            if _may_claim(local, claims):
+                sentences += answer_text(local, theta, claims.alpha)
             else:
-                sentences += unclaimed_text(local, claims, own=own)
+                sentences += unclaimed_text(local, claims, own=local.site.kind == "observed")
             sentences += place_text(local.site, x_names)
         if result.ball is not None:
-            sentences.append(ball_text(result.ball))
+            claimed = self.finds(result, claims) is True
+            sentences.append(ball_text(result.ball, claimed=claimed))
         return tuple(sentences)
 
     def warning(self, result: AtObservation, diagnosis: Diagnosis) -> str | None:
@@ -158,13 +159,17 @@ class ObservationQuestion(Question["AtObservation"]):
         return local if result.ball is None else (*local, ball_drawn(result.ball, names.theta))
 
     def finds(self, result: AtObservation, claims: Claims) -> bool | None:
-        if result.local is None:
-            return result.finds
-        own = result.local.site.kind == "observed"
-        return (claims.observation() if own else claims.pvalue) <= claims.alpha and result.finds
+        local = result.local
+        return local is not None and _may_claim(local, claims) and result.finds(claims.alpha)
 
     def complete(self, document: Json, result: AtObservation, diagnosis: Diagnosis) -> None:
         self.tell_where(document, result, diagnosis)
+
+
+def _may_claim(local: LocalAnswer, claims: Claims) -> bool:
+    """Whether the verdict lets q be called wrong there."""
+    own = local.site.kind == "observed"
+    return (claims.observation() if own else claims.pvalue) <= claims.alpha
 
 
 def middle_in_words(x: Array) -> str:

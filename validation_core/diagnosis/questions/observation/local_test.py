@@ -68,6 +68,7 @@ def run_local_test(
     mapped = np.sort(strongest_parameters(draws.astype(np.float64), chance, _MAPPED))
     strongest = strongest_parameters(draws.astype(np.float64), chance, _PARAMETERS)
     nearby = nearby_rank_test(table, np.sort(strongest), x, seed)
+    # Whoever tells of it asks for its p at a level of their own.
     off = {ranks.parameter for ranks in nearby.parameters if ranks.pvalue <= LEVEL}
     parameter = next((int(which) for which in strongest if int(which) in off), None)
     much = little = (math.nan, math.nan)

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from validation_core import codec, keys
-from validation_core.diagnosis.questions.base import LEVEL, TableStudy
+from validation_core.diagnosis.questions.base import TableStudy
 from validation_core.diagnosis.questions.observation.ball import LocalBall, ball_at
 from validation_core.diagnosis.questions.observation.local_test import LocalTest, run_local_test
 from validation_core.diagnosis.questions.observation.nearby import NearbyRankTest
@@ -102,10 +102,9 @@ class AtObservation:
     local: LocalAnswer | None = field(metadata=codec.shown(flat=True), default=None)
     ball: LocalBall | None = field(metadata=codec.shown(optional=True), default=None)
 
-    @property
-    def finds(self) -> bool:
-        """Whether q is called wrong at this observation, at a level of its own."""
-        return self.local is not None and self.local.test.pvalue <= LEVEL
+    def finds(self, alpha: float) -> bool:
+        """Whether L-C2ST calls q wrong at this observation, at a level of its own."""
+        return self.local is not None and self.local.test.pvalue <= alpha
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from validation_core.diagnosis.questions.base import LEVEL
 from validation_core.diagnosis.questions.calibration.words import at_least
 from validation_core.diagnosis.questions.observation.ball import LocalBall
 from validation_core.diagnosis.questions.observation.local_test import LocalTest
@@ -38,20 +37,26 @@ def interval_or_blank(interval: Interval, form: str) -> str:
     return interval_text((interval.estimate, low, high), form).replace("inf", "∞")
 
 
-def answer_text(local: LocalAnswer, names: Sequence[str]) -> list[str]:
-    """Whether L-C2ST finds q wrong at the observation and where, then the rows nearby."""
-    test = local.test
-    nearby = nearby_text(local.nearby, names, own=local.site.kind != "observed")
+def answer_text(local: LocalAnswer, names: Sequence[str], alpha: float) -> list[str]:
+    """Whether L-C2ST finds q wrong at the observation and where, then the rows nearby.
+
+    L-C2ST alone claims, at level alpha; the rows nearby describe what it claims.
+    """
+    test, own = local.test, local.site.kind != "observed"
+    claimed = test.pvalue <= alpha
+    nearby = nearby_text(local.nearby, names, alpha, claimed=claimed, own=own)
     p = f"p {equals(test.pvalue)}"
-    if test.pvalue > LEVEL:
+    if not claimed:
         return [f"L-C2ST finds nothing against q at this observation ({p}).", nearby]
     if test.draws < _TOLD:
         few = f"too few draws ({test.draws}) of q there to say where."
         return [f"Near this observation q looks wrong (L-C2ST, {p}): {few}", nearby]
     where = ""
     clearest = min((ranks.pvalue for ranks in local.nearby.parameters), default=1.0)
-    own = {ranks.parameter for ranks in local.nearby.parameters if ranks.pvalue <= clearest}
-    if test.parameter in own:  # one that is exact may vary most where another one is off
+    first = {ranks.parameter for ranks in local.nearby.parameters if ranks.pvalue <= clearest}
+    if (
+        clearest <= alpha and test.parameter in first
+    ):  # one that is exact may vary most where another one is off
         assert test.parameter is not None, "it is a parameter"
         where = (
             f": too much mass for {parameter_name(names, test.parameter)} between "
@@ -86,22 +91,30 @@ def ends_text(ends: Sequence[float]) -> str:
     return list_text([number_text(end) for end in ends])
 
 
-def nearby_text(nearby: NearbyRankTest, names: Sequence[str], *, own: bool = False) -> str:
+def nearby_text(
+    nearby: NearbyRankTest, names: Sequence[str], alpha: float, *, claimed: bool, own: bool = False
+) -> str:
     """A sentence about the ranks nearby: parameters that are off, as far as intervals show.
 
     Args:
         nearby: the test of the ranks.
         names: of the parameters.
+        alpha: level.
+        claimed: whether another test, which has the level, calls q wrong there: two that may each
+            claim would err twice as often.
         own: whether the row that is looked at is among the nearest.
     """
     among = f"{nearby.of:,} rows" + ", its own with them," * own
     rows, p = f"Of {among} at the {nearby.rows} nearest in x", f"p {equals(nearby.pvalue)}"
-    if nearby.pvalue > LEVEL:
+    exact = "exact test that q is correct at all of them"
+    if nearby.pvalue > alpha:
+        return f"{rows} the true values' ranks show no error ({p}, {exact})."
+    if not claimed:
         return (
-            f"{rows} the true values' ranks show no error ({p}, exact test that q is correct at "
-            "all of them)."
+            f"{rows} the true values' ranks by themselves have {p} ({exact}), of which nothing "
+            "is claimed."
         )
-    off = [ranks for ranks in nearby.worst if ranks.pvalue <= LEVEL]
+    off = [ranks for ranks in nearby.worst if ranks.pvalue <= alpha]
     sized = [clause for ranks in off for clause in _sizes_nearby(ranks, names)]
     if sized:
         return f"{rows} ({p}), {'; '.join(sized[:_CLAUSES])}."
@@ -187,18 +200,19 @@ def basis_text(test: LocalTest, nearby: NearbyRankTest) -> str:
     )
 
 
-def ball_text(ball: LocalBall) -> str:
-    """Share of true values nearby in CoLT's ball, beside q's mass in it."""
+def ball_text(ball: LocalBall, *, claimed: bool) -> str:
+    """Share of true values nearby in CoLT's ball, beside q's mass in it.
+
+    Args:
+        ball: CoLT's.
+        claimed: whether q is called wrong there; otherwise the numbers stand by themselves.
+    """
     inside = share_interval_text(ball.u_star + part for part in (ball.rate, ball.low, ball.high))
-    reads = (
-        "more than q gives it"
-        if ball.low > 0
-        else "less than q gives it"
-        if ball.high < 0
-        else "as much as q gives it, within its interval"
-    )
+    reads = ", as much as q gives it, within its interval"
+    if ball.low > 0 or ball.high < 0:
+        reads = f", {'more' if ball.low > 0 else 'less'} than q gives it" if claimed else ""
     return (
         f"CoLT's ball here holds {ball.u_star:.0%} of q's mass; near this x true values lie in "
         f"it in {inside} of the {ball.rows} nearest held-out "
-        f"rows, {reads}."
+        f"rows{reads}."
     )

@@ -100,10 +100,10 @@ class OverXQuestion(Question[ErrorsOverX]):
                 *next_place(places, theta, x_names),
             )
         if claims.found:
-            return (f"The error looks the same at every x (test for change: p {equals(p)}).",)
+            return (f"No change of the error over x is found (p {equals(p)}).",)
         return (
             f"No sign of an error at any place of x (p {equals(claims.over_x())})."
-            f"{caught_text(result)}",
+            f"{caught_text(result, claims)}",
         )
 
     def notes(self, result: ErrorsOverX, names: Names) -> tuple[str, ...]:

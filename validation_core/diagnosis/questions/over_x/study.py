@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.questions.base import LEVEL, TableStudy
+from validation_core.diagnosis.questions.base import TableStudy
 from validation_core.diagnosis.questions.over_x.features import (
     Kind,
     OverXFeatures,
@@ -34,11 +34,7 @@ from validation_core.diagnosis.questions.over_x.scan import (
     scan_correctness,
     scan_variation,
 )
-from validation_core.diagnosis.questions.over_x.sizes import (
-    FEWEST_SIZED,
-    estimate_size,
-    smooth_feature,
-)
+from validation_core.diagnosis.questions.over_x.sizes import estimate_size, smooth_feature
 from validation_core.diagnosis.questions.over_x.windows import ScanWindows, build_scan_windows
 from validation_core.localization import over_x
 from validation_core.precision import narrow
@@ -86,7 +82,7 @@ class _OverXInputs(NamedTuple):
 class OverXStudy(TableStudy[ErrorsOverX], spec="over_x"):
     """Where over x the truth's ranks are off: by every parameter, or by a classifier's logit."""
 
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
     about: ClassVar[str] = "Where over x"
 
     learned: bool = False
@@ -180,6 +176,7 @@ def _scanned(
         rows=n,
         nulls=count,
         draws=upload.k,
+        effective=upload.effective_k,
         columns=m,
         many=m > COLUMNS,
         parameters=upload.dims[0],
@@ -190,18 +187,10 @@ def _scanned(
         pairs_looked_at=varies.statistic.size,
         p_varies=min(1.0, families * varies.pvalue),
         p_right=min(1.0, families * right.pvalue),
-        sees=_sees(right.null, n, families),
         overall=_overall(inputs, _ZScores.of(inputs, upload)),
         pairs=_places(inputs, over, (varies, right), families, seed, _ZScores.of(inputs, upload)),
     )
     return ErrorsOverX((part,))
-
-
-def _sees(null: Array, n: int, families: int) -> float | None:
-    level = LEVEL / families
-    if (len(null) + 1) * level < 1 or n < 2 * FEWEST_SIZED:
-        return None
-    return float((np.quantile(null, 1 - level) + 0.8416) / np.sqrt(n / 5))
 
 
 @dataclass(frozen=True, eq=False)

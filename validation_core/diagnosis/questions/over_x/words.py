@@ -11,7 +11,7 @@ from validation_core.diagnosis.questions.over_x.features import Kind
 from validation_core.diagnosis.questions.over_x.region_words import region_text
 from validation_core.diagnosis.questions.over_x.result import ErrorsOverX, OverXPlace
 from validation_core.diagnosis.questions.over_x.sizes import FeatureSize
-from validation_core.relabelling.claims import parameter_name
+from validation_core.relabelling.claims import Claims, parameter_name
 from validation_core.relabelling.places import CHOSEN, COLUMNS, COMPONENTS
 from validation_core.text import interval_text, list_text, number_text
 from validation_core.types import Interval
@@ -126,15 +126,14 @@ def next_place(
     return [f"{place_text(second, names, x_names)}{more}"]
 
 
-def caught_text(result: ErrorsOverX) -> str:
-    """Say which error over a fifth of x would have been found; empty where unknown."""
-    anywhere = () if result.parts[0].constant else result.parts
-    sees = [part.sees for part in anywhere if part.sees is not None]
-    if not sees:
+def caught_text(result: ErrorsOverX, claims: Claims) -> str:
+    """Say with which error over a fifth of x q would be found wrong; empty where unknown."""
+    size = result.detectable(claims)
+    if size is None:
         return ""
     return (
-        f" An error of {max(sees):.2f} posterior sd over a fifth of x would have been found in "
-        "about 80 of 100 such tables."
+        f" With a bias of {size:.2f} posterior sd in one parameter over a fifth of x, q would be "
+        "found wrong, if not always found to change over x, in about 80 of 100 such tables."
     )
 
 

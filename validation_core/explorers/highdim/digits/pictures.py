@@ -80,8 +80,10 @@ def _headline(study: DigitsStudy, seen: GeneratedDigits) -> Text:
         study.benchmark, METHODS, rates.swapaxes(1, 2), seen.trials, "gamma", "beta"
     )
     return sentence(
-        f"With {{gamma}} of 20 steps left out the classifier's AUC is {{auc}}: {rejected}.",
+        "With {gamma} of 20 steps left out and beta = {beta} the classifier's AUC is {auc}: "
+        f"{rejected}.",
         gamma=written(seen.gammas, "{:g}", "gamma"),
+        beta=written(BETAS, "{:g}", "beta"),
         auc=written(seen.auc.T, "{:.3f}", "gamma", "beta"),
         **parts,
     )
@@ -156,8 +158,8 @@ def _power(study: DigitsStudy, seen: GeneratedDigits) -> Panel:
         x=places_axis(seen.gammas, "steps left out, gamma"),
         title="Power",
         height=260,
-        caption=f"{seen.trials} trials of n = {seen.n} digits of each side, one network a gamma, "
-        f"95% Wilson intervals. {level}",
+        caption=f"{seen.trials} trials of n = {seen.n:,} digits of each side, one network a "
+        f"gamma, 95% Wilson intervals. {level}",
     )
 
 

@@ -324,7 +324,7 @@ def _power(study: ImagesStudy, scored: ScoredImages, c: int, b: int) -> Panel:
         click="gamma",
         at=np.stack([x, np.full(len(x), 0.5)], axis=1),
         caption=f"{scored.trials} trials of {scored.n:,} images of each side, the same for "
-        f"{_networks_in_words(seeds)}; bands are 95% intervals as of {scored.trials} trials.",
+        f"{_networks_in_words(seeds)}; bands: 95% intervals for {scored.trials} trials.",
     )
 
 

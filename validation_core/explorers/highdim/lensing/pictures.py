@@ -26,7 +26,7 @@ from validation_core.drawing.marks import (
     written,
 )
 from validation_core.explorers.highdim.lensing.study import LensingView
-from validation_core.text import interval_text, level_text, numbered, said_equals
+from validation_core.text import interval_text, level_text, numbered, said_equals, signed_text
 
 _START = 0.5
 """The gamma that the page opens at."""
@@ -198,7 +198,9 @@ def _at_x(seen: LensingView) -> Panel:
 
 def _agreement(seen: LensingView) -> NDArray[np.str_]:
     """Agreement of the classifier's map with the true one, in words (G, V)."""
-    words = formatted(seen.agreement, lambda r: f"Over pixels, the maps correlate by {r:.2f}.")
+    words = formatted(
+        seen.agreement, lambda r: f"Over pixels, the maps correlate by {signed_text(r, '.2f')}."
+    )
     right = np.abs(seen.off.astype(float)).max((-1, -2)) < 1e-6
     return np.where(right, "At gamma = 0 nothing is wrong: the classifier's map is noise.", words)
 

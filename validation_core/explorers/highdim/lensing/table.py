@@ -12,9 +12,9 @@ from validation_core.benchmarks.lensing import Lensing
 from validation_core.drawing import live, style
 from validation_core.drawing.marks import Mark, Panel, VLine
 from validation_core.drawing.power_curves import (
+    curve_keys,
     level_line,
     places_axis,
-    point_key,
     rate_curve,
     rejection_axis,
 )
@@ -116,7 +116,7 @@ def _rates(
         height=320,
         x=places_axis(places, f"{axis}: {what}", names=tick_names(places)),
         y=rejection_axis(),
-        legend=[point_key(label, look) for label, look in looks.items()],
+        legend=curve_keys(looks),
         caption="Bands: 95% Wilson intervals. Dashed: the level of 5%."
         if axis == "gamma"
         else "SBC, TARP, AutoML and MMD-FUSE have no network that is degraded: flat lines.",

@@ -197,8 +197,8 @@ def _power(study: SphereStudy, sphere: SphereView, along: str) -> Panel:
         x=_strengths(grid, along),
         title=f"Power over {along}",
         height=300,
-        caption=f"Points: {sphere.trials} trials of n = {study.n} draws of each side, 95% Wilson "
-        "intervals. Lines: the law of the scores.",
+        caption=f"Points: {sphere.trials} trials of n = {study.n:,} draws of each side, 95% "
+        "Wilson intervals. Lines: the law of the scores.",
     )
 
 
