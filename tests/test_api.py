@@ -261,7 +261,7 @@ def test_power_counts_rejections(store):
     assert frame.loc[1, "rate"] > frame.loc[0, "rate"]
     assert json.loads(result.to_json())["cells"][0]["set"]["perturbation"] == "covariance_scaling"
     figure = result.figure()
-    assert {trace.name for trace in figure.data if trace.name} == {"SBC", "TARP"}
+    assert {trace.name for trace in figure.data if trace.name} == {"SBC", "TARP", "level"}
     go.Figure(figure.to_dict())  # plotly's own validation
     assert shown(result)
 

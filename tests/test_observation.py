@@ -129,7 +129,7 @@ def test_q_is_found_wrong_where_it_is_and_not_elsewhere(store):
     )
     assert chance.startswith("The learned chance that a draw is the true value runs from 0.")
     assert "q's b sits" in nearby
-    assert nearby.endswith("too low.")
+    assert nearby.endswith("too low (p = 0.001).")
     assert "dose = " in where
     assert "with 39 null classifiers" in note(there, ("a", "b"))
     assert QUESTION.finds(there, CLAIMED)
@@ -149,7 +149,7 @@ def test_a_q_that_is_too_wide_nearby_is_told_so():
     assert worst.width.low <= 2 <= worst.width.high
     said = nearby_text(nearby, NAMES, 0.05, claimed=True)
     assert f"q's mass is {interval_text(worst.width)} times as wide as it should be" in said
-    assert said.endswith("(too wide).")
+    assert said.endswith("(too wide) (p = 0.001).")
 
 
 def nearby_of(*ranks, p=0.001):
@@ -164,7 +164,7 @@ EXACT = NearbyRanks(1, Interval(-0.2, -0.39, -0.01), Interval(1.0, 0.8, 1.3), 0.
 
 def test_nearby_only_parameters_that_are_off_are_named_by_sizes_that_are_told():
     said = nearby_text(nearby_of(OFF, EXACT), ("inclination", "phase"), 0.05, claimed=True)
-    assert "q's inclination sits 0.90 [0.60, 1.20] posterior sd too high." in said
+    assert "q's inclination sits 0.90 [0.60, 1.20] posterior sd too high (p" in said
     assert "phase" not in said
     assert "1.01" not in said
     unsized = replace(OFF, shift=Interval(0.1, -0.1, 0.3))
@@ -205,11 +205,12 @@ def test_the_level_that_is_asked_for_is_that_of_every_sentence(store):
 
 def test_nearby_says_among_which_rows_it_looked():
     apart = nearby_text(nearby_of(OFF, EXACT), ("inclination", "phase"), 0.05, claimed=True)
-    assert apart.startswith("Of 400 rows at the 50 nearest in x (p = 0.001), ")
+    assert apart.startswith("At the 50 nearest in x of 400 rows, ")
+    assert apart.endswith(" (p = 0.001).")
     own = nearby_text(
         nearby_of(OFF, EXACT), ("inclination", "phase"), 0.05, claimed=True, own=True
     )
-    assert own.startswith("Of 400 rows, its own with them, at the 50 nearest in x")
+    assert own.startswith("At the 50 nearest in x of 400 rows (its own with them)")
 
 
 def test_nearby_a_bias_beyond_all_draws_is_a_bound(store):
@@ -218,7 +219,7 @@ def test_nearby_a_bias_beyond_all_draws_is_a_bound(store):
     nearby = nearby_rank_test(far, np.arange(2), np.zeros(1), 0)
     said = nearby_text(nearby, NAMES, 0.05, claimed=True)
     assert "q's mass sits at least 2." in said
-    assert said.endswith("too low.")
+    assert said.endswith("too low (p = 0.001).")
     result = AtObservation(local=LocalOnly(nearby))
     row = QUESTION.rows(result, Names(NAMES), CLAIMED)[0]
     assert row["bias nearby, posterior sd (+ is too high)"].startswith("−2.")

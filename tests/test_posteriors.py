@@ -211,7 +211,7 @@ def test_figures_say_what_they_show():
         *draw.parameter_differences(
             posteriors.parameters(scores)[1], ["a", "b"], labels[1], labels[0]),
     ]  # fmt: skip
-    assert len(visible) == len(result) + 2
+    assert len(visible) == len(result) + 3
     for item in visible:
         go.Figure(item.figure.to_dict())
         assert "<b>" not in item.figure.to_json()

@@ -57,7 +57,7 @@ def learned(name: str, summary: Mapping[str, float]) -> list[Drawn]:
 
 SHOWN = 6
 """Parameters whose differences are drawn; a table has them all."""
-_LONG, _BESIDE = 22, 12  # letters of a label, alone and beside a measure's title
+_LONG = 22  # letters of a label
 _ROW = 30  # pixels
 
 
@@ -133,51 +133,36 @@ def energy_score_gaps(ranking: Ranking, labels: Sequence[str]) -> Drawn:
 def differences(
     measures: Sequence[Measure], labels: Sequence[str], reference: int
 ) -> tuple[Drawn, ...]:
-    """Plot paired differences from the reference in units of their standard error.
+    """Plot paired differences from the reference in units of their standard error, a picture for
+    each other table.
 
     Args:
         measures: measures with paired differences, a row each.
         labels: names of the tables.
         reference: index of the reference table.
     """
-    others = [i for i in range(len(labels)) if i != reference]
-    if not measures or not others:
-        return ()
-    rows = [(measure, i) for measure in measures for i in others]
-    names = [
-        f"{measure.title}, {style.short(labels[i], _BESIDE, ends=True)}"
-        if len(others) > 1
-        else measure.title
-        for measure, i in rows
-    ]
-    # Signed so that left is nearer the truth, whatever the measure's own direction.
-    intervals = np.array(
-        [
-            np.array(measure.differences[i]) * (-1 if measure.higher_is_better else 1)
-            for measure, i in rows
-        ]
-    )
-    intervals.sort(axis=1)
-    middle = np.array(
-        [
-            measure.differences[i].estimate * (-1 if measure.higher_is_better else 1)
-            for measure, i in rows
-        ]
-    )
-    reach = np.maximum((intervals[:, 2] - intervals[:, 0]) / 2, 1e-12)
-    figure = _forest(
-        middle / reach, intervals[:, 0] / reach, intervals[:, 2] / reach, names, "in half-widths"
-    )
-    return (
+    others = [i for i in range(len(labels)) if i != reference] if measures else []
+    return tuple(
         Drawn(
-            "All measures",
-            figure,
+            "All measures" + f", {escape(_short(labels[i]))}" * (len(others) > 1),
+            _differences(measures, i),
             f"Each measure less that of {escape(_short(labels[reference]))}, in half-widths of "
             "its interval. Left of 0: nearer to the true posterior than it; a line that touches "
             "0: the two cannot be told apart. Lines are 95% intervals for all pairs of tables "
             "together.",
-        ),
+        )
+        for i in others
     )
+
+
+def _differences(measures: Sequence[Measure], table: int) -> Panel:
+    """Each measure of one table less that of the reference, left where it is nearer the truth."""
+    signs = np.array([-1 if measure.higher_is_better else 1 for measure in measures])[:, None]
+    intervals = signs * np.array([measure.differences[table] for measure in measures])  # (M, 3)
+    middle, ends = intervals[:, :1], np.sort(intervals, axis=1)
+    reach = np.maximum((ends[:, 2:] - ends[:, :1]) / 2, 1e-12)
+    middle, low, high = (np.ravel(each / reach) for each in (middle, ends[:, :1], ends[:, 2:]))
+    return _forest(middle, low, high, [one.title for one in measures], "in half-widths")
 
 
 def parameter_differences(

@@ -104,8 +104,8 @@ def nearby_text(
             claim would err twice as often.
         own: whether the row that is looked at is among the nearest.
     """
-    among = f"{nearby.of:,} rows" + ", its own with them," * own
-    rows, p = f"Of {among} at the {nearby.rows} nearest in x", f"p {equals(nearby.pvalue)}"
+    among = f"{nearby.of:,} rows" + " (its own with them)" * own
+    rows, p = f"At the {nearby.rows} nearest in x of {among}", f"p {equals(nearby.pvalue)}"
     exact = "exact test that q is correct at all of them"
     if nearby.pvalue > alpha:
         return f"{rows} the true values' ranks show no error ({p}, {exact})."
@@ -117,7 +117,7 @@ def nearby_text(
     off = [ranks for ranks in nearby.worst if ranks.pvalue <= alpha]
     sized = [clause for ranks in off for clause in _sizes_nearby(ranks, names)]
     if sized:
-        return f"{rows} ({p}), {'; '.join(sized[:_CLAUSES])}."
+        return f"{rows}, {'; '.join(sized[:_CLAUSES])} ({p})."
     listed = ", ".join(parameter_name(names, ranks.parameter) for ranks in off[:_CLAUSES])
     return f"{rows} the true values' ranks in {listed} are not those of a correct q ({p})."
 
