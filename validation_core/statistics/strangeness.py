@@ -54,7 +54,7 @@ class Strangeness:
     deviations: Float
     """(J, M): each coordinate's distance from the median, in sds of the side it lies on."""
     residuals: Float
-    """(J, M): each coordinate's distance from what the others foretell by a line, in sds."""
+    """(J, M): each coordinate's distance from what the others predict by a line, in sds."""
     values: Mapping[str, tuple[Float, Float]]
     """Strangenesses of the simulations (n,) and of the observations (J,), by name."""
     joint: float | None
@@ -250,7 +250,7 @@ class ShrunkCovariance:
         return np.asarray(np.square(away).sum(1) * self._least + turned @ self._more)
 
     def residuals(self, at: Array) -> Float:
-        """Distances (n, M) of each column from what the others foretell by a line, in sds.
+        """Distances (n, M) of each column from what the others predict by a line, in sds.
 
         The inverse covariance P has them: (P x)_j / sqrt(P_jj) is the residual of column j.
         """

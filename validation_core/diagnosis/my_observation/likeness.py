@@ -88,17 +88,18 @@ def as_strange_text(ranked: Strangeness, at: int) -> str:
 def farthest_text(ranked: Strangeness, at: int, x_names: Sequence[str]) -> str:
     """Which coordinates are farther out than those of simulations; empty where none is.
 
-    Given the others, a coordinate seems off where only another one is: so beside the farthest
-    those alone are named that are far out by themselves.
+    Given the others, a coordinate seems off where only another one is: so those are named that
+    are far out by themselves, and of others the farthest alone.
     """
     order = np.argsort(-outlyingness(ranked, at), kind="stable")
     if not len(order) or ranked.coordinates[at, order[0]] > _OUT:
         return ""
-    out = [order[0], *(each for each in order[1:] if ranked.alone[at, each] <= _OUT)]
-    named = [x_column_name(int(each), x_names) for each in out]
-    if len(named) > _NAMED:
-        return f", farthest in {first_text(named, _NAMED)}"
-    return f", farthest in {list_text(named)}"
+    named = [x_column_name(int(each), x_names) for each in order if ranked.alone[at, each] <= _OUT]
+    text = first_text(named, _NAMED) if len(named) > _NAMED else list_text(named)
+    if ranked.alone[at, order[0]] <= _OUT:
+        return f", farthest in {text}"
+    beside = f"in {x_column_name(int(order[0]), x_names)} given the others"
+    return f", farthest {beside}, and in {text}" if named else f", farthest {beside}"
 
 
 def outlyingness(ranked: Strangeness, at: int) -> Array:

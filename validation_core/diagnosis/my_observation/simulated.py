@@ -110,7 +110,7 @@ def _one(
             f"(p {said_equals(p)}).",
         )
     where = farthest_text(ranked, 0, x_names)
-    distance = f"Its nearest simulation is {number_text(away, 2)} sd a column away."
+    distance = f"Its nearest simulation differs by {number_text(away, 2)} sd per column."
     if ranked.as_strange[0] == 0:
         return (
             "No check on simulations speaks for your observation: the simulator could hardly "
@@ -168,7 +168,7 @@ def _rows(ranked: Strangeness, x_names: Sequence[str]) -> Rows:
         {
             "coordinate": x_column_name(int(each), x_names),
             "sds from the median": float(ranked.deviations[0, each]),
-            "sds from what the others foretell": float(ranked.residuals[0, each]),
+            "sds from what the others predict": float(ranked.residuals[0, each]),
             "p, over all coordinates": float(ranked.coordinates[0, each]),
         }
         for each in np.argsort(-outlyingness(ranked, 0), kind="stable")

@@ -114,7 +114,7 @@ def _follows(table: PreparedTable, score: Array | None = None) -> Finding:
 
     Args:
         table: the rows.
-        score: normal scores (n, c) of the ranks to foretell; those in each parameter unless given.
+        score: normal scores (n, c) of the ranks to predict; those in each parameter unless given.
     """
     if score is None:
         u = np.clip(table.ranks[:, : table.errors.shape[1]], 1e-4, 1 - 1e-4)
@@ -183,7 +183,7 @@ def reach_beside(table: PreparedTable) -> tuple[Array, Array]:
     """How much farther true values reach than q's draws beside half of each, in logarithms, and
     its standard error by bootstrap: of each parameter and on average, (D + 1,) each.
 
-    No width decides it. What linear functions of x foretell is taken out.
+    No width decides it. What linear functions of x predict is taken out.
     """
     middle, scale = table.ranked.scale
     off = (table.ranked.points - middle) / scale
@@ -221,7 +221,7 @@ def _tails(table: PreparedTable) -> list[Finding]:
 
 
 def _standardised_scores(table: PreparedTable) -> Array:
-    """Normal scores (n, D) of the truth's ranks without what x foretells, of variance 1."""
+    """Normal scores (n, D) of the truth's ranks without what x predicts, of variance 1."""
     score = ndtri(np.clip(table.ranks[:, : table.errors.shape[1]], 1e-9, 1 - 1e-9))
     score = score - score.mean(0)
     score = score - table.features.linear @ (table.features.linear.T @ score)

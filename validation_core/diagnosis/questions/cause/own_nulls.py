@@ -49,7 +49,7 @@ def _scores(table: PreparedTable) -> Array:
 
 
 def _left(table: PreparedTable) -> Array:
-    """Scores without their mean and what linear functions and products of x foretell: (n, D)."""
+    """Scores without their mean and what linear functions and products of x predict: (n, D)."""
     score = _scores(table)
     left = score - score.mean(0)
     for basis in (table.features.linear, table.features.bent):
@@ -74,7 +74,7 @@ def _biased(table: PreparedTable) -> bool:
 
 
 def follows(table: PreparedTable, score: Array) -> bool:
-    """Whether functions of x foretell scores (n, c), by an F test."""
+    """Whether functions of x predict scores (n, c), by an F test."""
     basis = np.concatenate([table.features.linear, table.features.bent], axis=1)
     n, p = basis.shape
     rest = n - p - 1
@@ -211,7 +211,7 @@ def apart_over_x(table: PreparedTable, group: NDArray[np.bool_]) -> bool:
 
 def bias_over_x(table: PreparedTable) -> str | None:
     """The name of a bias that depends on x: `part` where x tells which true values lie beyond all
-    draws on one side, `over_x` where it foretells ranks; None where it does neither."""
+    draws on one side, `over_x` where it predicts ranks; None where it does neither."""
     d, size = table.errors.shape[1], table.ranked.ranks.shape[2]
     ranks = table.ranked.ranks[:, :d, 0]
     for beyond in (ranks == 0, ranks == size - 1):
