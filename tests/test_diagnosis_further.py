@@ -280,7 +280,7 @@ def test_other_quantities_are_ranked_and_named(store):
     (record,) = result.records
     ranks, _ = pictures(record, names=upload.names)
     titles = [note.text for note in ranks.figure.layout.annotations]
-    assert any(title.startswith("|theta|²<br>p = ") for title in titles)
+    assert any(title.startswith("|theta|²<br>p ") for title in titles)
     assert not any("<i>" in title for title in titles)
     (first, _) = pictures(record, names=upload.names, only=2)
     drawn = [note.text.split("<br>")[0] for note in first.figure.layout.annotations]

@@ -187,5 +187,5 @@ def test_other_tests_stand_beside_those_of_the_score(tmp_path):
               for found in ((), cells)]  # fmt: skip
     assert counts == [5, 6]
     last = json.loads(pictures.payload(study, sphere, cells).head)["panels"][-1]
-    assert [key["label"] for key in last["legend"]] == ["SBC", "TARP"]
+    assert [key["label"] for key in last["legend"]] == ["SBC", "TARP", "level"]
     assert "10 trials a point" in last["caption"]

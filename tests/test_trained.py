@@ -163,7 +163,10 @@ def test_the_scoreboard_says_which_test_is_first(tmp_path):
     (row, *_) = scoreboard.columns(fewer, store)[0].rows
     assert [power.trials for power in row.powers] == [(4, 4), (4,)]
     head = scoreboard_panels.payload(fewer, (one,)).head
-    assert "Means over 2 trainings, 4 tables each; of one at N = 60, with 95% intervals." in head
+    assert (
+        "Means over 2 trainings with 4 tables each (one training at N = 60), with 95% intervals."
+        in head
+    )
     panel = freeze_sliders(scoreboard_panels.table(board, (one, two)), {"gamma": 0})
     assert "KL(p‖q), nats" in panel.y.names
 
