@@ -80,13 +80,13 @@ def _small_localizer():
 @pytest.mark.parametrize(
     ("kind", "wrong", "where", "cause", "step"),
     [
-        ("narrow", "radius: .*too narrow", "every x alike", "too narrow", "simula"),
+        ("narrow", "radius: .*too narrow", "No change over x", "too narrow", "simula"),
         ("bias over part of x", "mass: q sits .* too high", "Where x_1 .*0\\.2", "biased", "x_1"),
-        ("lost correlation", "mass and radius: .*correlation \\+0\\.[67]", "every x alike",
+        ("lost correlation", "mass and radius: .*correlation \\+0\\.[67]", "No change over x",
          "wrong correlation", "correlations"),
         ("missed mode", "mass: (3[5-9]|4[0-5])% of true values .*group of their own",
-         "every x alike", "misses a mode", "multimodal"),
-        ("bias in one of four", "spin: q sits 0\\.[23]\\d posterior sd too high", "every x alike",
+         "No change over x", "misses a mode", "multimodal"),
+        ("bias in one of four", "spin: q sits 0\\.[23]\\d posterior sd too high", "No change over x",
          "biased", "Train longer"),
     ],
 )  # fmt: skip
