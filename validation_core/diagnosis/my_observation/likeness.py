@@ -89,17 +89,17 @@ def farthest_text(ranked: Strangeness, at: int, x_names: Sequence[str]) -> str:
     """Which coordinates are farther out than those of simulations; empty where none is.
 
     Given the others, a coordinate seems off where only another one is: so those are named that
-    are far out by themselves, and of others the farthest alone.
+    are far out by themselves; where none is, the farthest given the others.
     """
     order = np.argsort(-outlyingness(ranked, at), kind="stable")
     if not len(order) or ranked.coordinates[at, order[0]] > _OUT:
         return ""
     named = [x_column_name(int(each), x_names) for each in order if ranked.alone[at, each] <= _OUT]
-    text = first_text(named, _NAMED) if len(named) > _NAMED else list_text(named)
-    if ranked.alone[at, order[0]] <= _OUT:
-        return f", farthest in {text}"
-    beside = f"in {x_column_name(int(order[0]), x_names)} given the others"
-    return f", farthest {beside}, and in {text}" if named else f", farthest {beside}"
+    if not named:
+        return f", farthest in {x_column_name(int(order[0]), x_names)} given the others"
+    return (
+        f", farthest in {first_text(named, _NAMED) if len(named) > _NAMED else list_text(named)}"
+    )
 
 
 def outlyingness(ranked: Strangeness, at: int) -> Array:
