@@ -40,7 +40,6 @@ from validation_core.types import MethodStyle
 
 _SHADE = 0.85  # of the full colour, where a test finds the error with the fewest simulations
 _NAMES = {
-    "Relabelling": "Relabelling within x",
     "DC our features": "DC",
     "CoLT fourier": "CoLT",
     "TARP x": "TARP by x",
@@ -112,9 +111,9 @@ def table(board: Scoreboard, shown: Sequence[Column]) -> Panel:
         click="gamma",
         at=np.stack([places, np.full(wide, high / 2)], axis=1),
         caption=f"The smallest N at which a test rejects q in {FOUND:.0%} of tables or more; – at "
-        "none that was run. Relabelling within x is the test behind a verdict, without learned "
-        "scores. Top row: the true error. "
-        "If q were correct, every test would reject in at most 5% of tables at any N.",
+        "none that was run. Relabelling (within x) is the test behind a verdict, without learned "
+        "scores. Top row: the true error. If q were correct, every test would reject in at most "
+        "5% of tables at any N.",
     )
 
 
@@ -248,7 +247,7 @@ def findings(board: Scoreboard, shown: Sequence[Column]) -> list[Finding]:
 
 
 def _in_short(first: Sequence[Row]) -> str:
-    """The three most powerful tests, each with its power, and how many more there are."""
-    names = [f"{_name(row.test)} {_at(row).rate:.0%}" for row in first[:3]]
-    more = [f"{len(first) - 3} more"] if len(first) > 3 else []
+    """The two most powerful tests, each with its power, and how many more there are."""
+    names = [f"{_name(row.test)} {_at(row).rate:.0%}" for row in first[:2]]
+    more = [f"{len(first) - 2} more"] if len(first) > 2 else []
     return ", ".join([*names, *more]) or "none"
