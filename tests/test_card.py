@@ -86,8 +86,8 @@ def _small_localizer():
          "wrong correlation", "correlations"),
         ("missed mode", "mass: (3[5-9]|4[0-5])% of true values .*group of their own",
          "No change over x", "misses a mode", "multimodal"),
-        ("bias in one of four", "spin: q sits 0\\.[23]\\d posterior sd too high", "No change over x",
-         "biased", "Train longer"),
+        ("bias in one of four", "spin: q sits 0\\.[23]\\d posterior sd too high",
+         "No change over x", "biased", "Train longer"),
     ],
 )  # fmt: skip
 def test_a_planted_defect_is_read_off_the_card(kind, wrong, where, cause, step, tmp_path):

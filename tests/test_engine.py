@@ -186,6 +186,23 @@ def test_work_that_another_job_waits_for_goes_on(threaded, gate):
     assert sorted(gate.entered) == ["a", "b"]
 
 
+def test_a_job_tells_how_long_it_waited_and_what_it_found_done(threaded, store, gate):
+    gate.open.set()
+    Step("done before").run(store, lambda fraction, live: None)
+    gate.open.clear()
+    first = threaded.submit([Step("1"), Step("2")], "first")
+    second = threaded.submit([Step("done before"), Step("3")], "second")
+    eventually(lambda: first.snapshot().state == "running")
+    assert first.snapshot().waited < first.snapshot().seconds
+    waiting = second.snapshot()
+    assert (waiting.state, waiting.found, waiting.total) == ("queued", 1, 2)
+    assert waiting.waited == waiting.seconds > 0
+    gate.open.set()
+    ended = threaded.wait(second.key, "second", LONG_WAIT)
+    assert waiting.waited <= ended.waited < ended.seconds
+    assert ended.fraction == 1
+
+
 def test_a_short_job_is_not_kept_waiting_by_a_long_one(threaded, gate):
     long = threaded.submit([Step(str(i)) for i in range(10)], "long")
     job = threaded.submit([Step("short")], "short")

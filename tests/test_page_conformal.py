@@ -148,7 +148,7 @@ def test_one_job_a_session(page, unbothered, monkeypatch):
     class _State:
         active, done, key, label, state = True, 0, "job", "Learn", "running"
         seconds, fraction, subscribers, message = 0.0, 0.0, 1, "Learn"
-        started = 0.0
+        started, waited, found, total = 0.0, 0.0, 0, 1
 
     page.run()
     page.select_slider(key="m").set_value(20).run()

@@ -315,16 +315,11 @@ def waiting_text(key: str) -> str:
 
 def _time(state: JobState) -> str:
     """How long a job has run, and the time left; nothing of one that waits for its turn."""
-    begun: dict[tuple[str, float], tuple[float, float]]
-    begun = st.session_state.setdefault("job-begun", {})
-    job = (state.key, state.started)
     if state.state == "queued":
-        begun[job] = (state.seconds, state.fraction)
         return ""
-    waited, found = begun.get(job, (0.0, 0.0))
-    seconds = state.seconds - waited
-    done = (state.fraction - found) / max(1 - found, 1e-9)
-    return f" · {duration_text(seconds)}{_left(job, seconds, done)}"
+    seconds, left = state.seconds - state.waited, max(state.total - state.found, 1)
+    done = (state.fraction * state.total - state.found) / left
+    return f" · {duration_text(seconds)}{_left((state.key, state.started), seconds, done)}"
 
 
 def _left(job: Hashable, seconds: float, done: float) -> str:

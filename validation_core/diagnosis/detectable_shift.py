@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -43,12 +44,18 @@ def detectable_shift_by_ranks(n: int, k: int, level: float) -> float:
     critical = kolmogorov_quantile(level, rows)
     # A shift moves the ranks' law by at most shift / sqrt(2 pi) (less with few draws), and 80%
     # power needs about the critical distance.
-    low, high = 0.0, min(2 * critical * np.sqrt(2 * np.pi) * (k + 1) / k, _WIDEST)
-    for _ in range(_STEPS):
+    widest = min(2 * critical * np.sqrt(2 * np.pi) * (k + 1) / k, _WIDEST)
+    shift = _least(lambda shift: _power(z + shift, k, critical), widest, _STEPS)
+    return float(shift * np.sqrt(rows / n))
+
+
+def _least(power: Callable[[float], float], widest: float, halvings: int) -> float:
+    """The least error up to the widest that is found with the power aimed at, by halving."""
+    low, high = 0.0, widest
+    for _ in range(halvings):
         middle = (low + high) / 2
-        power = _power(z + middle, k, critical)
-        low, high = (low, middle) if power >= POWER else (middle, high)
-    return float(high * np.sqrt(rows / n))
+        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
+    return high
 
 
 def _power(shifted: np.ndarray, k: int, critical: float) -> float:
@@ -114,14 +121,11 @@ def detectable_shift_over_x(n: int, k: int, over_x: float, mean: float) -> float
         found = (contrast > over_x).any(axis=(0, 1)) | (np.abs(whole[0]) > mean * rows**0.5)
         return float(found.mean())
 
-    low, high = 0.0, _WIDEST
-    if power(high) < POWER:
+    if power(_WIDEST) < POWER:
         return np.inf
-    for _ in range(_DRIFTS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if power(middle) >= POWER else (middle, high)
+    drift = _least(power, _WIDEST, _DRIFTS) * (rows / n) ** 0.5
     shifts = np.linspace(0, _WIDEST, _SHIFTS + 1)
-    return float(np.interp(high * (rows / n) ** 0.5, _drifts(shifts, k), shifts, right=np.inf))
+    return float(np.interp(drift, _drifts(shifts, k), shifts, right=np.inf))
 
 
 def _normal_scores(k: int) -> Float:

@@ -36,6 +36,10 @@ class JobState:
     subscribers: int
     failures: Mapping[str, str]
     """Error messages by the key of each failed task; the others go on."""
+    waited: float = 0.0
+    """Of the seconds, those before its first task had its turn."""
+    found: int = 0
+    """Of the tasks, those that were done before."""
 
     @property
     def active(self) -> bool:
@@ -116,8 +120,14 @@ class Job:
         self.served = 0  # when it last got a turn; here never
         self.ended: float | None = None  # by the monotonic clock
         self.started = time.time()
-        self._began = time.monotonic()
+        self._submitted = self._turned = time.monotonic()
         self._lock = lock
+
+    def take_turn(self, turn: int) -> None:
+        """Note that a task of it is about to run."""
+        if self.state == "queued":
+            self._turned = time.monotonic()
+        self.served = turn
 
     @property
     def state(self) -> State:
@@ -136,7 +146,8 @@ class Job:
         with self._lock:
             left = sum(run.state != "done" for run in self.runs)
             parts = sum(run.fraction for run in self.runs if run.state == "running")
-            done = self.total - left
+            done, now = self.total - left, self.ended or time.monotonic()
+            turned = now if self.state == "queued" else self._turned
             return JobState(
                 key=self.key,
                 label=self.label,
@@ -147,9 +158,11 @@ class Job:
                 message=self._message(done),
                 live=self.latest.live if self.latest else {},
                 started=self.started,
-                seconds=(self.ended or time.monotonic()) - self._began,
+                seconds=now - self._submitted,
                 subscribers=len(self.watchers),
                 failures={run.key: run.error for run in self.runs if run.state == "failed"},
+                waited=turned - self._submitted,
+                found=self.total - len(self.runs),
             )
 
     def _message(self, done: int) -> str:

@@ -264,10 +264,10 @@ class Engine:
                 like = [chosen, *(run for run in others if run.alike == chosen.alike)]
                 runs = like[: -(-len(like) // left)]  # a share for each GPU that is free
             turn = next(self._turns)
+            for job in chosen.jobs:
+                job.take_turn(turn)
             for run in runs:
                 run.state, run.together = "running", runs
-            for job in chosen.jobs:
-                job.served = turn
             return runs
 
     @property

@@ -110,13 +110,9 @@ def own_pvalues(
         for kind in {cell.kind for cell in battery.cells if cell.family in others} - {"bounds"}:
             at = np.flatnonzero((kinds == kind) & ~by_itself)
             own[at] = _pvalues_of_kind(kind, tested, at, without)
-        own[
-            [
-                at
-                for at, cell in enumerate(battery.cells)
-                if cell.kind in ("far", "gap") and set(cell.which) & tied
-            ]
-        ] = 1.0
+        for place, cell in enumerate(battery.cells):
+            if cell.kind in ("far", "gap") and tied.intersection(cell.which):
+                own[place] = 1.0
     return own
 
 

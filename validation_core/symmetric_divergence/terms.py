@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 FLIPS = 1999
 BINS = 48
 _CLOSEST = 1e-3  # nats: below that two posteriors are the same to any reader
+_OUTLINE = 61  # points of an outline
 
 
 class TermSpread(NamedTuple):
@@ -288,9 +289,9 @@ def normal_ellipses(mean: Array, scale: Array, share: float) -> Array:
         share: of the mass inside.
 
     Returns:
-        Closed outlines (V, 61, 2), NaN where the normal is.
+        Closed outlines (V, points, 2), NaN where the normal is.
     """
-    turn = np.linspace(0, 2 * np.pi, 61)
+    turn = np.linspace(0, 2 * np.pi, _OUTLINE)
     covariance = scale @ np.swapaxes(scale, 1, 2)
     ok = np.asarray(np.isfinite(mean).all(1) & np.isfinite(covariance).all((1, 2)))
     values, vectors = np.linalg.eigh(np.where(ok[:, None, None], covariance, np.eye(2)))

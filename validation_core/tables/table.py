@@ -271,10 +271,14 @@ class TableUpload(Upload):
         ends = {} if self.bounds is None else {"bounds": self.bounds}
         mark = {} if self.around is None else {"around": np.array([self.around])}
         few = {"discrete": marks(self.discrete, self.dims[0])} if self.discrete else {}
-        periods = np.array(self.periods or [0.0] * self.dims[0])
-        unlike = not np.array_equal(periods, angles.recognised(came))
-        turned = {"periods": periods} if unlike else {}  # a reader would not know them otherwise
+        turned = {} if self._unrecognised is None else {"periods": self._unrecognised}
         return {**table, **beside, **observed, **ends, **mark, **few, **turned}
+
+    @cached_property
+    def _unrecognised(self) -> Array | None:
+        """Periods (D,) of the parameters, where a reader would take other ones for angles."""
+        periods = np.array(self.periods or [0.0] * self.dims[0])
+        return None if np.array_equal(periods, angles.recognised(self.as_came)) else periods
 
     def _as_image(self, theta: Array) -> Array:
         """Parameters (..., D) in the shape of the image that they are, if they are one."""

@@ -33,8 +33,7 @@ from validation_core.text import (
 from validation_core.types import Interval
 
 _NAMED = 5
-FEWEST_FOR_MOMENTS = 20
-"""Draws at each x from which on their sd is known well enough to measure by."""
+_FEWEST_FOR_MOMENTS = 20  # draws at each x whose sd is known well enough to measure by
 _LEARNED_SHARE = 0.15  # of the prior's variance: a q that takes away less is as good as the prior
 
 
@@ -117,12 +116,8 @@ def _bias(errors: ParameterErrors) -> str:
     if errors.open:
         return f"q sits {at_least(errors.bias)} too {side}"
     size = errors.bias if bias >= 0 else Interval(-bias, -high, -low)
-    told = (
-        ""
-        if errors.by == "moments" or low <= errors.z_mean <= high
-        else _by_moments(errors.z_mean if bias >= 0 else -errors.z_mean, errors)
-    )
-    return f"q sits {interval_text(size)} posterior sd too {side}{told}"
+    told = errors.z_mean if bias >= 0 else -errors.z_mean
+    return f"q sits {interval_text(size)} posterior sd too {side}{_by_moments(told, size, errors)}"
 
 
 def at_least(bias: Interval) -> str:
@@ -136,10 +131,11 @@ def at_least(bias: Interval) -> str:
     return f"at least {math.floor(10 * bound) / 10:.1f} sd of a normal law{more}"
 
 
-def _by_moments(size: float, errors: ParameterErrors) -> str:
+def _by_moments(size: float, by_ranks: Interval, errors: ParameterErrors) -> str:
     """A size by q's mean and sd, where they tell another one than ranks: of a posterior that is
     not normal, ranks tell the size that a normal one would need."""
-    if math.isnan(size) or errors.draws < FEWEST_FOR_MOMENTS:
+    known = errors.by == "ranks" and errors.draws >= _FEWEST_FOR_MOMENTS and not math.isnan(size)
+    if not known or by_ranks.low <= size <= by_ranks.high:
         return ""
     return f" ({signed_text(size, '.2f')} by q's mean and sd)"
 
@@ -155,7 +151,7 @@ def _width(errors: ParameterErrors) -> str:
     shape = ".2g" if ratio < 0.1 else ".2f"
     top = format(high, shape) if high < 0.99 * WIDEST else "∞"
     by_sd = 1 / errors.z_sd if errors.z_sd > 0 else math.nan
-    told = "" if errors.by == "moments" or low <= by_sd <= high else _by_moments(by_sd, errors)
+    told = _by_moments(by_sd, errors.ratio, errors)
     return (
         f"q is {ratio:{shape}} [{low:{shape}}, {top}] times as wide as it should be{told} ({side})"
     )

@@ -54,9 +54,8 @@ def answer_text(local: LocalAnswer, names: Sequence[str], alpha: float) -> list[
     where = ""
     clearest = min((ranks.pvalue for ranks in local.nearby.parameters), default=1.0)
     first = {ranks.parameter for ranks in local.nearby.parameters if ranks.pvalue <= clearest}
-    if (
-        clearest <= alpha and test.parameter in first
-    ):  # one that is exact may vary most where another one is off
+    # A parameter that is exact may vary most where another one is off.
+    if clearest <= alpha and test.parameter in first:
         assert test.parameter is not None, "it is a parameter"
         where = (
             f": too much mass for {parameter_name(names, test.parameter)} between "

@@ -181,15 +181,15 @@ class ErrorsOverX:
     def detectable(self, claims: Claims) -> float | None:
         """The bias of one parameter over a fifth of x, in posterior sds, with which relabelling
         within x finds q wrong in 80 of 100 such tables; None where it is not known."""
-        for part in self.parts:
-            if part.name != "ranks" or part.constant:
-                continue
-            over_x, mean = (
-                claims.result.critical(claims.alpha, family) for family in ("over_x", "means")
-            )
-            size = detectable_shift_over_x(part.rows, part.effective, over_x, mean)
-            return size if np.isfinite(size) else None
-        return None
+        ranks = (part for part in self.parts if part.name == "ranks" and not part.constant)
+        part = next(ranks, None)
+        if part is None:
+            return None
+        over_x, mean = (
+            claims.result.critical(claims.alpha, family) for family in ("over_x", "means")
+        )
+        size = detectable_shift_over_x(part.rows, part.effective, over_x, mean)
+        return size if np.isfinite(size) else None
 
     def changing(self, claims: Claims) -> list[OverXPlace]:
         """Places where a change may be claimed, in the order of `worst`: which of them have sizes
