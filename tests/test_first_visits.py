@@ -72,7 +72,7 @@ def test_compare_posteriors_opens_with_three_finished_tables():
         page.session_state[key] = True
     page.run()
     assert not page.exception
-    assert len(page.get("plotly_chart")) == 1 + 3 + 5
+    assert len(page.get("plotly_chart")) == 1 + 4 + 5
     assert not services().engine.jobs()
     assert {entry.kind for entry in _computed()} <= {"tables"}
 
