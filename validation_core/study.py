@@ -9,33 +9,18 @@ ones, and users who need the same result wait for one computation.
 
 from __future__ import annotations
 
-import platform
-import sys
-import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
 from validation_core.codec import dump, load
 from validation_core.keys import Specification, canonical_text
+from validation_core.process import Stopwatch, loaded_device, versions
 
 if TYPE_CHECKING:
     from validation_core.array_files import Stored
     from validation_core.store import Store
 
 R = TypeVar("R")
-
-
-def versions() -> dict[str, str]:
-    """Versions of Python and of the imported libraries that numbers depend on."""
-    loaded = ((name, sys.modules.get(name)) for name in ("numpy", "scipy", "torch"))
-    own = {name: str(module.__version__) for name, module in loaded if module is not None}
-    return {"python": platform.python_version(), **own}
-
-
-def loaded_device() -> str:
-    """The device of networks in this process; cpu without torch, which takes seconds to import."""
-    nets = sys.modules.get("validation_core.learn.perceptron")
-    return "cpu" if nets is None else str(nets.pick_device())
 
 
 Report = Callable[[float, Mapping[str, Any]], None]
@@ -87,9 +72,9 @@ class Study(Specification, Generic[R]):
 
     def run(self, store: Store, report: Report) -> None:
         """Compute and store the result."""
-        began = time.perf_counter()
+        watch = Stopwatch()
         result = self.compute(store, report)
-        self.keep(store, result, seconds=time.perf_counter() - began)
+        self.keep(store, result, seconds=watch.seconds)
         report(1.0, {})
 
     def keep(

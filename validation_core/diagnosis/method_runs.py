@@ -6,7 +6,6 @@ tested on the half of the rows that it did not learn from.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from validation_core.methods import DC, TARP, Omnibus, WithinX
 from validation_core.methods.base import Method
 from validation_core.methods.colt import CoLT
 from validation_core.methods.record import LISTED, Effects, Record
+from validation_core.process import Stopwatch
 from validation_core.relabelling import UNLEARNED, relabelled
 from validation_core.relabelling.families import RATIOS
 from validation_core.relabelling.result import OmnibusResult
@@ -75,7 +75,7 @@ def run_method(
     if isinstance(upload, RanksUpload):
         return _on_ranks(upload, method, seed)
     trained = network() if method.needs_training else None
-    start = time.perf_counter()
+    watch = Stopwatch()
     read = _read(upload, method, seed, trained)
     outcome = method.test(read.scores, stream(seed, *method.stream))
     if method.learns_anew:  # a test that learns uses up what it learns from
@@ -88,16 +88,16 @@ def run_method(
     if read.looked is not None:
         effect = _with_place(effect, read.rows, read.looked.x, int(outcome.arrays["worst"]))
         arrays["theta_q"] = read.looked.q
-    return Record.ran(method, outcome, time.perf_counter() - start, effect, arrays)
+    return Record.ran(method, outcome, watch.seconds, effect, arrays)
 
 
 def _on_ranks(upload: RanksUpload, method: Method, seed: int) -> Record:
     """The record of a method that tests ranks that came without draws."""
-    start = time.perf_counter()
+    watch = Stopwatch()
     outcome = method.test_ranks(upload.data, stream(seed, *method.stream))
     outcome = replace(outcome, budget=Budget(upload.n, upload.n * upload.k))
     effect = _with_outcome(Effects(), method, outcome)
-    return Record.ran(method, outcome, time.perf_counter() - start, effect, {})
+    return Record.ran(method, outcome, watch.seconds, effect, {})
 
 
 def _learnt(
@@ -278,7 +278,7 @@ def run_relabelling(
     reason = method_obstacle(method, upload)
     if reason is not None:
         return Record.not_run(method, reason)
-    start = time.perf_counter()
+    watch = Stopwatch()
     rows = upload.data
     learned_scores = [
         _learned_scores(upload, name, network, seed) for name, network in networks.items()
@@ -320,7 +320,7 @@ def run_relabelling(
         pvalue=result.pvalue,
         draws_p=upload.n,
         draws_q=upload.n * upload.k,
-        seconds=time.perf_counter() - start,
+        seconds=watch.seconds,
         effect=effect,
         arrays=result.arrays(),
     )

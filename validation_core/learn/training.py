@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
@@ -25,6 +24,7 @@ from validation_core.learn.perceptron import (
     stack,
     unstack,
 )
+from validation_core.process import Stopwatch
 
 Report = Callable[[float, Mapping[str, float]], None]
 """Called with the fraction done and a few live numbers."""
@@ -266,5 +266,5 @@ def _tensor(arrays: Sequence[_Inputs], device: str) -> Tensor:
 
 def timed(work: Callable[[], _T]) -> tuple[_T, float]:
     """Result of `work`, and the seconds it took."""
-    start = time.perf_counter()
-    return work(), time.perf_counter() - start
+    watch = Stopwatch()
+    return work(), watch.seconds

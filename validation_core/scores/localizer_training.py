@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -18,6 +17,7 @@ from validation_core.learn import perceptron
 from validation_core.learn.adam import Adam
 from validation_core.learn.perceptron import Parameters, Tensors
 from validation_core.learn.training import Report, descend
+from validation_core.process import Stopwatch
 from validation_core.rng import stream
 from validation_core.scores.localizer import STARTS, Anchors, Localizer
 from validation_core.scores.localizer_networks import (
@@ -170,7 +170,7 @@ def train_localizer(
     device: str | None = None,
 ) -> TrainedLocalizer:
     """Train one localizer; the seed fixes its start and the order of anchors and draws."""
-    began = time.perf_counter()
+    stopwatch = Stopwatch()
     where = perceptron.pick_device(device)
     frame = LocalizerFrame.fit(data.learn, whiten=recipe.whiten)
     rows, watch = (anchors_in_frame(frame, part, where) for part in (data.learn, data.watch))
@@ -212,7 +212,7 @@ def train_localizer(
         {**_history(stages), **tried},
         _checkpoints(stages),
         kept=checkpoint,
-        seconds=time.perf_counter() - began,
+        seconds=stopwatch.seconds,
         device=where,
     )
 

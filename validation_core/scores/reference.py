@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from time import perf_counter
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -20,6 +19,7 @@ from validation_core.keys import Arrays
 from validation_core.learn.scaling import Standardizer, moments, nonzero_scales
 from validation_core.learn.stored_network import GIVEN, StoredNetwork
 from validation_core.pieces import slices
+from validation_core.process import Stopwatch
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.types import Array, Benchmark, Float, Joint, PosteriorTable, TableScores
@@ -95,7 +95,7 @@ class References(Recipe, spec="references"):
         return [self._learn(joint, seed) for joint, seed in zip(data, seeds, strict=True)]
 
     def _learn(self, pairs: Joint, seed: int) -> _TrainedReferences:
-        start = perf_counter()
+        watch = Stopwatch()
         theta = pairs.theta.astype(np.float64)
         low, high = theta.min(0), theta.max(0)
         # A parameter that never changes has no unit of its own.
@@ -104,7 +104,7 @@ class References(Recipe, spec="references"):
             fit_conditional_mean((theta - low) / width, pairs.x) if self.reference == "x" else None
         )
         salt = stream(seed, "references").integers(2**64, size=1, dtype=np.uint64)
-        return _TrainedReferences(self.metric, low, width, salt, mean, perf_counter() - start)
+        return _TrainedReferences(self.metric, low, width, salt, mean, watch.seconds)
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> _TrainedReferences:
         """Trained references from the output of `_TrainedReferences.arrays`."""

@@ -4,7 +4,6 @@ weights by folds that answer for each other, and the scores that they make of a 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,6 +15,7 @@ from scipy.special import logsumexp
 from validation_core.learn import perceptron
 from validation_core.learn.scaling import moments
 from validation_core.learn.stored_network import GIVEN, StoredNetwork
+from validation_core.process import Stopwatch
 from validation_core.rng import stream
 from validation_core.scores.slot_classifier_training import (
     Flat,
@@ -149,7 +149,7 @@ def train_slots(
     data: PosteriorTable, recipe: Slots, seed: int, report: Report | None = None
 ) -> TrainedSlots:
     """Learn one score; the seed fixes the folds, the cuts and the network's start."""
-    began = time.perf_counter()
+    watch = Stopwatch()
     frame = fit_slot_features(data, whole=recipe.whole, context=recipe.context)
     slot_features = frame(data, recipe.m)
     forest, arrays, held_scores = None, None, []
@@ -179,7 +179,7 @@ def train_slots(
         rows,
         np.array([constant, penalty]),
         recipe.scored,
-        seconds=time.perf_counter() - began,
+        seconds=watch.seconds,
         device="cpu" if arrays is None else perceptron.pick_device(),  # trees grow on processors
     )
 

@@ -12,11 +12,12 @@ import numpy as np
 
 from validation_core import keys, sampling
 from validation_core.keys import Specification
+from validation_core.process import versions
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.training_batches import FailedTraining, TrainingBatch, training_batches
-from validation_core.study import Report, versions
+from validation_core.study import Report
 from validation_core.text import more_text
 from validation_core.types import Benchmark, PosteriorTable
 

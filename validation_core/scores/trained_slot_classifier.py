@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from validation_core.learn import perceptron
 from validation_core.learn.perceptron import Parameters
 from validation_core.learn.stored_network import StoredNetwork
 from validation_core.pieces import slices
+from validation_core.process import Stopwatch
 from validation_core.rng import stream
 from validation_core.scores import equalise_tied_scores
 from validation_core.scores.input_transform import InputTransform
@@ -107,7 +107,7 @@ def train_slot_classifier(
 
     The seed fixes its start and the folds.
     """
-    began = time.perf_counter()
+    watch = Stopwatch()
     quadratic = recipe.net == "quadratic"
     frame = InputTransform.fit(data, whiten=quadratic, products=quadratic)
     # Truth and draws go through one function, so that no slot differs in how it is computed.
@@ -153,6 +153,6 @@ def train_slot_classifier(
         frame,
         history,
         best,
-        seconds=time.perf_counter() - began,
+        seconds=watch.seconds,
         device=perceptron.pick_device(),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from validation_core.methods.base import Method
+from validation_core.process import Stopwatch
 from validation_core.scores import trained_scores
 from validation_core.scores.trained_scores import Training
 from validation_core.study import Report, Study
@@ -64,7 +64,7 @@ class TrialStudy(Study[TrialDetail], spec="look"):
         part = self.trials
         trained_scores.ready(store, part.source.benchmark)
         network = trained_scores.trained(store, part.network, report) if part.network else None
-        start = time.perf_counter()
+        watch = Stopwatch()
         outcome, table = trials.run_trial(
             part.source.benchmark,
             part.source.gamma,
@@ -78,7 +78,7 @@ class TrialStudy(Study[TrialDetail], spec="look"):
             pvalue=float(outcome.pvalue),
             draws_p=outcome.budget.p,
             draws_q=outcome.budget.q,
-            seconds=time.perf_counter() - start,
+            seconds=watch.seconds,
             effect={name: float(value) for name, value in outcome.effect.items()},
             arrays={name: np.asarray(array) for name, array in outcome.arrays.items()},
             learned=dict(network.summary) if network else {},

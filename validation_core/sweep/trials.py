@@ -16,7 +16,6 @@ Kiefer, Wolfowitz): the level of the KS test at 5% moves to 5.2% at most.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
@@ -28,6 +27,7 @@ from numpy.typing import NDArray
 from validation_core import sampling, scores
 from validation_core.keys import Specification
 from validation_core.methods.base import Method
+from validation_core.process import Stopwatch
 from validation_core.rng import Streams, Unsplit, stream
 from validation_core.statistics import PooledLaw
 from validation_core.types import (
@@ -379,25 +379,25 @@ def _test_block(
     """
     first = wanted.start - wanted.start % size
     block = range(first, first + size)
-    start = time.perf_counter()
+    watch = Stopwatch()
     drawn = [draw.rows(place, trial) for trial in block] if draw.kind != "anew" else []
-    shared = (time.perf_counter() - start) / len(members)
+    shared = watch.seconds / len(members)
     readers: dict[int, list[_Running]] = {}
     for each in members:
         readers.setdefault(id(each.score), []).append(each)
     for same in readers.values():
-        start = time.perf_counter()
+        watch = Stopwatch()
         with _blamed(same[0].method):
             scored = _scored(draw, same, drawn)
-        scoring = (time.perf_counter() - start) / len(same)
+        scoring = watch.seconds / len(same)
         for each in same:
-            start = time.perf_counter()
+            watch = Stopwatch()
             with _blamed(each.method):
                 if draw.kind == "anew":
                     _anew(place, each, wanted)
                 else:
                     _tested(place, draw, each, scored, block, wanted)
-            each.seconds += shared + scoring + time.perf_counter() - start
+            each.seconds += shared + scoring + watch.seconds
 
 
 @contextmanager

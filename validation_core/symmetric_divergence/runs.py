@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,6 +18,7 @@ from validation_core.bayes.laplace import Laplace
 from validation_core.bayes.posterior import FullGaussian, Posterior
 from validation_core.bayes.variational import trained_with
 from validation_core.keys import Specification
+from validation_core.process import Stopwatch
 from validation_core.rng import stream
 from validation_core.statistics import divergence_mean
 from validation_core.statistics.divergence_rows import importance_weighted
@@ -116,10 +116,10 @@ class InferenceRun(Study[RunResult], spec="run"):
         """
         if self.done(store):
             return
-        start = time.perf_counter()
+        watch = Stopwatch()
         pairs = self.pairs()
         fits = self._fits(pairs.x, lambda fraction: report(fraction, {}))
-        shared = time.perf_counter() - start
+        shared = watch.seconds
         for inference, q in fits:
             run = replace(self, inference=inference)
             if not run.done(store):
@@ -138,10 +138,10 @@ class InferenceRun(Study[RunResult], spec="run"):
 
     def keep_fit(self, store: Store, pairs: Joint, q: Posterior, before: float) -> None:
         """Weigh q's draws and store the result; `before` is the seconds of the fit."""
-        start = time.perf_counter()
+        watch = Stopwatch()
         weights = sampled_log_weights(self.model, q, pairs, max(MS), self.streams("draws"))
         normal = (q.mean, q.scale) if isinstance(q, FullGaussian) else ()
-        seconds = before + time.perf_counter() - start
+        seconds = before + watch.seconds
         result = RunResult(pairs.theta, pairs.x, *weights, q.ok, seconds, *normal)
         self.keep(store, result)
         RunTermsStudy(of=self).keep(store, _RunTerms.of(result))

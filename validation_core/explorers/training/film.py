@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import io
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,6 +22,7 @@ from validation_core.estimators import Estimator, TrainedEstimator
 from validation_core.estimators.flows import MaskedAutoregressiveFlow, NeuralSplineFlow
 from validation_core.explorers.training.ball import Balls, largest_balls
 from validation_core.explorers.training.places import choose_places
+from validation_core.process import Stopwatch
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.scores.trained_scores import Simulated, Training
@@ -208,9 +208,9 @@ class _Camera:
 
     def take(self, estimator: TrainedEstimator, epoch: int) -> None:
         """Take the frame of an epoch."""
-        began = time.perf_counter()
+        watch = Stopwatch()
         self._frames[epoch] = self._frame(estimator)
-        self.seconds += time.perf_counter() - began
+        self.seconds += watch.seconds
 
     def _frame(self, estimator: TrainedEstimator) -> _Frame:
         seed, fresh = self.study.seed, self._fresh
