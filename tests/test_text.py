@@ -34,6 +34,25 @@ def test_pvalues_have_two_digits_and_are_never_0(p, written):
 @pytest.mark.parametrize(
     ("p", "written"),
     [
+        (0.0504, "0.0504"),
+        (0.05001, "0.05001"),
+        (0.05, "0.05"),
+        (np.float32(0.05), "0.05"),
+        (0.0496, "0.05"),
+        (0.1001, "0.1001"),
+        (0.01004, "0.01004"),
+        (0.0516, "0.052"),
+    ],
+)
+def test_a_pvalue_above_a_level_is_not_written_as_the_level(p, written):
+    """A test that rejects at p <= 5% and one that does not are told apart by what is written."""
+    assert text.pvalue_text(p) == written
+    assert text.said_pvalue(p) == written
+
+
+@pytest.mark.parametrize(
+    ("p", "written"),
+    [
         (0.0, "< 0.0001"),
         (np.float32(1e-60), "< 0.0001"),
         (9.9e-5, "< 0.0001"),

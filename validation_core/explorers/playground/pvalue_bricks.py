@@ -41,7 +41,7 @@ from validation_core.explorers.playground.study import (
 from validation_core.explorers.playground.theta_panels import theta_frame
 from validation_core.methods.base import Method
 from validation_core.panels.gamma_scale import STRENGTH, GammaScale
-from validation_core.text import said_equals, signed_text
+from validation_core.text import said_equals, share_text, signed_text
 from validation_core.types import Array, Integers
 
 _COLUMNS = 20  # of the histogram of p-values
@@ -154,7 +154,7 @@ def _headline(
         f"{rejected.shape[-1]} trials{{chance}}.",
         gamma=over([_place(gamma, scale) for gamma in seen.gammas], "gamma"),
         right=over(np.where(right, ", where q is correct,", ""), "beta", "gamma"),
-        share=written(rejected.mean(-1), "{:.0%}", "beta", "gamma"),
+        share=written(rejected.mean(-1), share_text, "beta", "gamma"),
         chance=over(
             np.where(right, f", by chance: its level is {LEVEL:.0%}", f" at level {LEVEL:.0%}"),
             "beta",
