@@ -130,8 +130,8 @@ def false_claims(texts: Iterable[str]) -> list[str]:
 
 
 def percents(text: str) -> NDArray[np.float64]:
-    """Whole percentages that a sentence says, as shares."""
-    return np.array([int(share) / 100 for share in re.findall(r"(\d+)%", text)])
+    """Percentages that a sentence says, as shares."""
+    return np.array([float(share) / 100 for share in re.findall(r"([\d.]+)%", text)])
 
 
 ROUNDING = 0.005 + 1e-6

@@ -186,8 +186,8 @@ def test_a_test_is_named_the_most_only_where_it_stands_apart(picture):
     words = headline.repeats_text(rates, right)
     for gamma, beta in np.argwhere(~np.broadcast_to(right[:, None], words.shape)):
         rate, said = np.sort(rates.rate[:, beta, gamma]), words[gamma, beta]
-        for named, high, low in (("the most", rate[-1], rate[-2]), ("the fewest", *rate[1::-1])):
-            if named in said:
+        for title, high, low in (("the most", rate[-1], rate[-2]), ("the fewest", *rate[1::-1])):
+            if title in said:
                 assert higher_rate_pvalue(high, low, rates.trials) <= 0.05 / 4, said
 
 
