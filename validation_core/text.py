@@ -13,6 +13,7 @@ SMALLEST = 1e-300
 
 
 _LEVELS = (0.01, 0.05, 0.1)
+_DECIMALS = 6  # of a per cent: beyond them it is all, but for rounding errors
 _DIGITS = 6  # of a p-value: beyond them it is a level itself, but for rounding errors
 
 
@@ -112,8 +113,15 @@ def raised_text(power: int) -> str:
 
 
 def share_text(share: float) -> str:
-    """A share in per cent, to two digits, above 99% to three: `0.52%`, `5.2%`, `52%`, `99.6%`."""
-    return f"{number_text(100 * share, 3 if share > 0.99 else 2)}%"
+    """A share in per cent, to two digits, above 99% to three: `0.52%`, `5.2%`, `52%`, `99.6%`.
+
+    Only all is 100%: less has as many digits as show that it is, such as 99.96%.
+    """
+    if share <= 0.99:
+        return f"{number_text(100 * share, 2)}%"
+    known = round(100 * share, _DECIMALS)
+    texts = [number_text(known, digits) for digits in range(3, 3 + _DECIMALS)]
+    return f"{next(text for text in texts if (text == '100') == (known == 100))}%"
 
 
 def share_interval_text(ends: Iterable[float]) -> str:

@@ -109,7 +109,8 @@ def how_to_read(look: ConformalView, pool: int) -> str:
     if look.view == "Other tests":
         return (
             f"The same {n:,} draws of q, with {n:,} draws of p for all of them. If q were "
-            "correct, each red line would be a draw of its grey curve; dashed, the level."
+            "correct, T would be a draw of its grey curve, and the accuracy one of its grey curve "
+            "or, where the threshold is off, of a narrower one; dashed, the level."
         )
     return (
         "If q were correct: level bars, and the line inside the grey band in 95 of 100 samples. "
