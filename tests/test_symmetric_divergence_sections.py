@@ -36,7 +36,8 @@ def test_the_headline_of_the_bounds_has_the_elbo_and_the_divergence(rng):
     message = bytes(bounds_payload(*made).message(())).decode("utf-8", "ignore")
     elbo = (evidence - 1).mean()
     assert f'{abs(elbo):.2f}"' in message
-    assert '"gap":"2"' in message
+    assert '"gap":"2 nats (95% interval 2 to 2)"' in message
+    assert "estimates the divergence" in message
     assert "at T = 64" in message
     np.testing.assert_allclose(made[0].gap.estimate, 2.0 / np.array(MS))
 
@@ -103,7 +104,10 @@ def test_data_sets_that_resemble_the_real_one_are_told_by_y_alone(rng):
     assert prior.extreme.tolist() == [0, 1, 4]
     assert prior.alike.tolist() == [True, False, False]
     message = str(broad_priors.broad_payload([prior] * len(WIDTHS)).message((1.0,)))
-    assert "50 nats over all 3 data sets, and 1 over the 1 that resemble the real one" in message
+    assert (
+        "50 nats over all 3 data sets, and 1 nat over the only one that resembles the real one"
+        in message
+    )
     none = prior._replace(rates=rates[[1, 1, 2]])
     message = str(broad_priors.broad_payload([none] * len(WIDTHS)).message((1.0,)))
     assert "none of them resembles" in message

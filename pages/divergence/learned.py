@@ -49,8 +49,8 @@ def _figures(key: str, comparison: DivergenceComparison) -> None:
     st.markdown(
         f"The classifier's **estimate** is {meaning.in_words(comparison.estimate)}; the exact "
         f"densities give {meaning.in_words(comparison.exact)}. Its AUC is "
-        f"{comparison.auc.estimate:.3f}, of at most {comparison.auc_exact.estimate:.3f} that the "
-        "log ratio itself has."
+        f"{comparison.auc.estimate:.3f}; the log ratio itself, the best score that there is, has "
+        f"{comparison.auc_exact.estimate:.3f}."
     )
     if comparison.estimate.high < comparison.exact.low / 2:
         st.markdown(
