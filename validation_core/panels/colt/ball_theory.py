@@ -260,8 +260,9 @@ def _runs_panel(runs: Sequence[TrainingRun]) -> Panel:
         y=Axis((0, 1), "d~" + " at this gamma" * moves),
         height=_HEIGHT,
         caption=(
-            "The larger d~ on draws that trained nothing, the better the run. They stand in the "
-            f"order of {'its average over gamma' if moves else 'd~'}, the best on the left."
+            "The larger d~ on draws that trained nothing, the better the run, but for the noise "
+            "of its intervals. They stand in the order of "
+            f"{'its average over gamma' if moves else 'd~'}, the largest on the left."
             if several
             else "The one run that is stored here: other seeds and embeddings are ranked beside "
             "it once the page has trained them."

@@ -27,6 +27,7 @@ from validation_core.drawing.marks import (
     sentence,
 )
 from validation_core.localization import LocalRate, Maps, RateCurve, local_rate, truth_curve
+from validation_core.localization.map_draws import MEASURED
 from validation_core.panels.colt import theta
 from validation_core.panels.colt.theta import (
     ANOTHER_SEED,
@@ -38,7 +39,7 @@ from validation_core.panels.colt.theta import (
     subscript,
 )
 from validation_core.panels.gamma_scale import STRENGTH, GammaScale
-from validation_core.text import by_chance_text, interval_text, said_equals
+from validation_core.text import by_chance_text, said_equals, share_interval_text
 from validation_core.types import Array
 
 PERMUTATIONS = 1999
@@ -63,11 +64,24 @@ class _Shares(NamedTuple):
     high: Array
 
 
-def _shares(maps: Maps, level: float = 0.95) -> _Shares:
+def _shares(maps: Maps) -> _Shares:
     """Shares from the true draws at each place, none of which trained the ball."""
     count, n = maps.truth_inside.sum(1), maps.truth_inside.shape[1]
-    low, high = statistics.wilson(count, np.full(count.shape, n), level)
+    low, high = statistics.wilson(count, np.full(count.shape, n))
     return _Shares(count / n, np.asarray(low), np.asarray(high))
+
+
+def _beside_q(maps: Maps) -> _Shares:
+    """Shares beside q's mass in the ball, with 95% intervals for all places together.
+
+    The radius is a quantile of finitely many draws of q, which has its own noise: as if there
+    were fewer true draws.
+    """
+    share, n = np.asarray(maps.truth_inside, float).mean(1), maps.truth_inside.shape[1]
+    worth = max(1 / (1 / n + 1 / MEASURED), 1.0)
+    count = np.minimum(share * worth, worth)
+    low, high = statistics.clopper_pearson(count, worth, 1 - 0.05 / len(maps.x_at))
+    return _Shares(share, np.asarray(low), np.asarray(high))
 
 
 def _over_x(maps: Maps, rate: LocalRate, correct: bool, height: int) -> list[Panel]:
@@ -139,7 +153,7 @@ def _along(
             ),
         ]
         label, places = f"x{subscript(which + 1)}", np.stack([at, rate], axis=1)
-        most = ", on which it depends most" * (height > 230 and p <= _EVIDENCE and not correct)
+        most = ", where it shows most" * (height > 230 and p <= _EVIDENCE and not correct)
         title = f"Over {label}{most}"
     span = 0.03 * (curve.at[-1] - curve.at[0])
     low, high = min(curve.at[0], at.min()) - span, max(curve.at[-1], at.max()) + span
@@ -289,14 +303,22 @@ def headline(maps: Maps, correct: bool, alpha: float) -> Text:
         f"CoLT's region holds {u:.0%} of q's draws and "
         f"{_interval(maps.inside, maps.inside_low, maps.inside_high)} of the true values"
     )
-    verdict = f" ({p})." if maps.pvalue <= alpha else f": no evidence against q ({p})."
+    verdict = f" ({p})."
+    if maps.pvalue > alpha:
+        verdict = f": no evidence against q over all x ({p})."
     if correct and maps.pvalue <= alpha:
         verdict += f" {by_chance_text(alpha, ANOTHER_SEED)}"
     name = "x = {x}" if maps.x_at.shape[1] <= 3 else "place {x}"
     several = maps.truth.shape[1] > 1
     local = f" At {name} it holds {{share}} of the true values{{says}}" if several else ""
-    sure = _shares(maps, 1 - 0.05 / len(maps.x_at))
-    says = [_says(u, low, high, correct) for low, high in zip(sure.low, sure.high, strict=True)]
+    sure = _beside_q(maps)
+    point = (maps.truth == maps.truth[:, :1]).all((1, 2))
+    says = [
+        ": q and p are one point there."
+        if correct and one
+        else _says(u, float(low), float(high), correct)
+        for low, high, one in zip(sure.low, sure.high, point, strict=True)
+    ]
     return sentence(
         "{overall}{verdict}" + local,
         overall=over_all,
@@ -309,7 +331,7 @@ def headline(maps: Maps, correct: bool, alpha: float) -> Text:
 
 def _interval(share: Array, low: Array, high: Array) -> str:
     """A share with its interval, in percent."""
-    return interval_text((float(share), float(low), float(high)), ".0%")
+    return share_interval_text((float(share), float(low), float(high)))
 
 
 def _says(u: float, low: float, high: float, correct: bool) -> str:

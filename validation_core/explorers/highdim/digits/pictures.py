@@ -145,7 +145,7 @@ def _where(seen: GeneratedDigits) -> Panel:
 
 def _power(study: DigitsStudy, seen: GeneratedDigits) -> Panel:
     level = (
-        "At gamma = 0 q is p: there the rate is the level."
+        "At gamma = 0 q is p: there q is rejected by chance alone."
         if study.benchmark.truth_is == "generated"
         else "At gamma = 0 the generator's own flaws are all there is to find."
     )
