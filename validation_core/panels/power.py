@@ -374,8 +374,11 @@ def answer(sweep: Sweep, progress: Progress) -> str:
     here.sort(key=lambda cell: (-cell.rate, cell.label))
     count = len(sweep.methods)
     far = "" if len(here) == count else f"with {len(here)} of {count} tests run so far"
-    if axis == "gamma" and sweep.benchmark.is_exact(at):
-        return f"q is correct here: {', '.join(filter(None, (_false_alarms(here), far)))}."
+    if sweep.benchmark.is_exact(at if axis == "gamma" else sweep.gammas[0]):
+        said = _false_alarms(here)
+        if axis == "beta":
+            said = f"{where_text(sweep, at)} {said}"
+        return f"q is correct here: {', '.join(filter(None, (said, far)))}."
     parts = filter(None, (where_text(sweep, at), far, f"q is rejected {_by_whom(here)}"))
     return f"{capitalise(', '.join(parts))}."
 

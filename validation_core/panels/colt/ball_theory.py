@@ -116,14 +116,14 @@ def _headline(theory: BallTheory, scale: GammaScale) -> Any:
 
 
 def _comparison(none: bool, acld: Sequence[float], distance: Sequence[float]) -> str:
-    """Both distances at one gamma, in words."""
+    """Both distances at one gamma, in words: d~ decides, whose test is exact, and it alone."""
     numbers = (
         f"the ACLD is {interval_text(acld, '.3f')} and d~ is {interval_text(distance, '.3f')}"
     )
     if none:
         return f"{numbers}: with q the same as p, what differs from 0 is chance."
-    if acld[1] <= 0 and distance[1] <= 0:
-        return f"{numbers}: of no ball around the learnt centre is the difference beyond chance."
+    if distance[1] <= 0:
+        return f"{numbers}: by d~ no ball's difference around the learnt centre is beyond chance."
     return f"{numbers}: around the learnt centre some ball has another mass under p than under q."
 
 
