@@ -175,14 +175,24 @@ def _piled(pvalues: Array) -> tuple[Integers, Integers]:
     return (upto * there).sum(-1) - 1, upto[..., -1, :]
 
 
-def trial_payload(trial: PlaygroundTrial, method: Method) -> live.Payload:
-    """Picture of one trial: its draws, and the scores or ranks that the test read."""
+def trial_payload(
+    trial: PlaygroundTrial, method: Method, *, correct: bool = False
+) -> live.Payload:
+    """Picture of one trial: its draws, and the scores or ranks that the test read.
+
+    Args:
+        trial: the trial.
+        method: its test.
+        correct: whether q is known to be correct, so that a rejection is chance.
+    """
     ranks = trial.ranks
     panels = [_drawn(trial)]
     if ranks.size:
         words = "rank", "draws", "if q = p"
         histogram = rank_histogram(ranks, SHOWN_BINS, words=words, height=PANEL_HEIGHT)
-        panels.append(replace(histogram, title="Its ranks"))
+        several = method.ranks_parameters and trial.p.shape[1] > 1
+        whose = ", of the parameter that is farthest off" * several
+        panels.append(replace(histogram, title=f"Its ranks{whose}"))
     else:
         both = np.concatenate([trial.scores_p, trial.scores_q])
         limits = style.padded(both)
@@ -198,10 +208,12 @@ def trial_payload(trial: PlaygroundTrial, method: Method) -> live.Payload:
                 legend=[("true p", style.P, "circle"), ("estimate q", style.Q, "circle")],
             )
         )
-    verdict = "rejects" if trial.pvalue <= LEVEL else "does not reject"
+    verdict = "rejects q" if trial.pvalue <= LEVEL else "does not reject q"
+    if correct and trial.pvalue <= LEVEL:
+        verdict = "rejects a correct q, by chance"
     return live.payload(
         panels=panels,
-        headline=f"This trial {verdict} q: {method.statistic} "
+        headline=f"This trial {verdict}: {method.statistic} "
         f"{signed_text(trial.statistic, '.3f')}, p-value {said_equals(trial.pvalue)}.",
     )
 
