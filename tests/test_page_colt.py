@@ -13,6 +13,7 @@ from pages.colt import controls, power
 from pages.colt.data import cells
 from pages.ui.services import services
 from tests.conftest import ROOT
+from tests.picture_reading import Picture
 from tests.test_page_models import Held
 from validation_core.benchmarks import Gaussian, Spiral, Tree
 from validation_core.drawing.marks import Over, along
@@ -479,6 +480,14 @@ def test_the_headline_says_what_the_numbers_say():
     assert "correct" not in template
     text = wrong._replace(truth=result.truth[:, :1], truth_inside=wrong.truth_inside[:, :1])
     assert "{share}" not in _headline(text)[0]  # an upload has one truth at an x
+
+
+def test_what_changes_with_x_is_claimed_at_the_pages_level():
+    mapped = _mapped()
+    rate = where.rates(mapped)._replace(pvalue=0.03, pvalues=np.full(3, 0.03))
+    for alpha, said in ((0.05, "The error changes"), (0.01, "No sign that the error changes")):
+        shown = where.payload([mapped], [rate], theta.ThetaAxes(), alpha, [0.15], 0.15)
+        assert any(text.startswith(said) for text in Picture(shown).texts())
 
 
 def test_single_places_of_a_correct_q_are_blamed_in_one_map_of_twenty():

@@ -52,7 +52,7 @@ from validation_core.explorers.conformal.view import (
     slider_texts,
 )
 from validation_core.statistics.areas import Estimate
-from validation_core.text import interval_text, number_text, share_text, signed_text
+from validation_core.text import interval_text, level_text, number_text, share_text, signed_text
 from validation_core.types import Array
 
 _Z = float(ndtri(0.975))
@@ -97,7 +97,8 @@ def how_to_read_theory() -> str:
         f"Measured on {ROWS:,} draws of p and {ROWS:,} of q. ε² is the mean of (exp(score) − "
         "p/q)² over draws of q, so that ε also counts what no ranking sees: a wrong scale costs "
         "ε and no power. If q were correct: every mean rank one half, no gap, T within ±2 at any "
-        "n, and both tests at the dashed level however coarse the score."
+        f"n, and both tests at the dashed level, {level_text(LEVEL)} here, however coarse the "
+        "score."
     )
 
 

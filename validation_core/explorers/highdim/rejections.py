@@ -62,7 +62,7 @@ def power_panel(
 
 
 def rejections_in_words(
-    benchmark: Benchmark, methods: Sequence[Method], rates: Array, trials: int, *sliders: str
+    benchmark: Benchmark, methods: Sequence[Method], rates: Array, counted: str, *sliders: str
 ) -> tuple[str, dict[str, Over]]:
     """Template of a sentence with each method's rejection rate, and its {parts} over the sliders.
 
@@ -72,12 +72,12 @@ def rejections_in_words(
         benchmark: source of the draws.
         methods: the tests.
         rates: (methods, G, ...), the sliders' axes in their order, gamma first.
-        trials: behind each rate.
+        counted: the trials behind each rate, in words: `200 trials`.
         *sliders: names of the sliders.
     """
     first, *others = (method.label for method in methods)
     rest = [f"{label} in {{power{i + 1}}}" for i, label in enumerate(others)]
-    names = list_text([f"{first} rejects {{q}} in {{power0}} of {trials} trials", *rest])
+    names = list_text([f"{first} rejects {{q}} in {{power0}} of {counted}", *rest])
     correct = [benchmark.is_exact(gamma) for gamma in benchmark.gammas]
     parts = {f"power{i}": written(rate, share_text, *sliders) for i, rate in enumerate(rates)}
     parts["q"] = over(["a correct q" if yes else "q" for yes in correct], "gamma")

@@ -77,7 +77,7 @@ def payload(study: DigitsStudy, seen: GeneratedDigits) -> live.Payload:
 def _headline(study: DigitsStudy, seen: GeneratedDigits) -> Text:
     rates = seen.rejections / seen.trials  # (methods, B, G)
     rejected, parts = rejections_in_words(
-        study.benchmark, METHODS, rates.swapaxes(1, 2), seen.trials, "gamma", "beta"
+        study.benchmark, METHODS, rates.swapaxes(1, 2), f"{seen.trials} trials", "gamma", "beta"
     )
     return sentence(
         "With {gamma} of 20 steps left out and beta = {beta} the classifier's AUC is {auc}: "

@@ -100,7 +100,8 @@ def _gammas(study: ImagesStudy, pictures: ImageExamples) -> Slider:
 def _headline(study: ImagesStudy, scored: ScoredImages, c: int) -> Text:
     hits, trials = pool_rejections(scored)
     weak = hits[c, : len(USUAL), 1] / trials  # (methods, G)
-    rejected, parts = rejections_in_words(study.benchmark, USUAL, weak, trials, "gamma")
+    counted = f"{scored.trials} trials with {_networks_in_words(scored.rejections.shape[-1])}"
+    rejected, parts = rejections_in_words(study.benchmark, USUAL, weak, counted, "gamma")
     auc = scored.auc[c].mean(-1)
     return sentence(
         f"At gamma = {{gamma}} the trained classifier's AUC is {{auc}}. Weakened to beta = "
