@@ -50,6 +50,15 @@ def test_time_too_short_for_what_is_wanted_is_said(want):
         assert any("longer than 1 s" in reason for reason in why) == said
 
 
+@pytest.mark.parametrize("want", ["verdict", "exact"])
+@pytest.mark.parametrize("draws", [1, 2, 200])
+def test_two_pairs_teach_nothing(want, draws):
+    """Half of them would have to train the network."""
+    advice = advise(Situation(pairs=2, draws=draws, want=want))
+    assert not advice.method.runs_network
+    assert draws > 1 or advice.method.name == "sbc"
+
+
 def test_many_pairs_are_not_called_few():
     words = " ".join(advise(Situation(pairs=1_000_000, draws=20)).why)
     assert "few" not in words

@@ -90,12 +90,14 @@ def _verdict(at: Situation) -> _Advice:
             Multiple(),
             f"The same question with {at.pairs:,} draws from p, if its law may be asymptotic.",
         )
+    if at.pairs < _LEAST_ROWS:
+        return _untrained(at)
     if at.draws >= _FEW_DRAWS:
         return _Advice(
             WithinX(),
             (
-                f"Each true value is ranked among q's {at.draws:,} draws at its own x: no true "
-                "pair is needed beyond those that it tests.",
+                f"Each true value is ranked among q's {at.draws:,} draws at its own x: no further "
+                "true pair is needed.",
                 "Exact for any classifier that learnt from other rows.",
             ),
             "It needs the true value and the draws of q at the same x.",
@@ -135,13 +137,13 @@ def _exact(at: Situation) -> _Advice:
             SBC(),
             "Exact for each parameter, with no network.",
         )
-    if at.draws >= 2:
+    if at.draws >= 2 and at.pairs >= _LEAST_ROWS:
         return _Advice(
             WithinX(),
             (
                 f"Given x, the true value and q's {at.draws:,} draws are exchangeable if q is "
                 "correct: the rank is exactly uniform for any score learnt on other rows.",
-                "It needs no true pair beyond those that it tests.",
+                "It needs no further true pair.",
             ),
             "The score is learnt on half of the rows.",
             SBC(),
@@ -157,10 +159,13 @@ def _exact(at: Situation) -> _Advice:
 
 
 def _untrained(at: Situation) -> _Advice:
-    """The test for a moment: ranks of the draws themselves, exact for any q."""
+    """The test for a moment, or for few pairs: ranks of the draws themselves, exact for any q."""
+    lacking = f"{at.seconds:g} s train no network"
+    if at.seconds >= _QUICK:
+        lacking = f"{at.pairs} pairs are too few to learn a score from"
     why = (
-        f"{at.seconds:g} s train no network; ranks of the draws themselves need none, and are "
-        "exactly uniform under q = p.",
+        f"{lacking}; ranks of the draws themselves need none, and are exactly uniform under q = "
+        "p.",
     )
     if at.draws < _FEW_DRAWS:
         return _Advice(
