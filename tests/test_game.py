@@ -130,7 +130,7 @@ def test_a_dealt_round_says_what_its_pvalue_was_dealt_for():
         dealt = deal(0, "middle", number)
         p = plots.simulate_plots(dealt.round).pvalues[dealt.plot]
         correct = dealt.round.defect == "none"
-        assert dealt.chosen_text(p).endswith("p above 5%" if correct else "p up to 5%")
+        assert dealt.chosen_text(p).endswith("p was above 5%" if correct else "p was at most 5%")
         assert dealt.chosen_text(0.01 if correct else 0.5) == "", "none such was found"
 
 

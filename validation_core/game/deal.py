@@ -33,7 +33,8 @@ class Deal(NamedTuple):
         """
         if (pvalue <= _LEVEL) == (self.round.defect == "none"):
             return ""
-        return f", in a round dealt for p {'above' if pvalue > _LEVEL else 'up to'} {_LEVEL:.0%}"
+        side = "above" if pvalue > _LEVEL else "at most"
+        return f", in a round dealt until p was {side} {_LEVEL:.0%}"
 
     @property
     def tell(self) -> str:
