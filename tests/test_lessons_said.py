@@ -191,6 +191,18 @@ def shares(lesson, panel, at, place):
     return {share_text(float(np.ravel(m.y)[place])).rstrip("%") for m in lines}
 
 
+def test_one_is_one(lesson):
+    """Of every stage at every place of each slider alone: no "1 trials", no "1 bags"."""
+    grids = {slider.name: slider.grid for slider in lesson.all_sliders}
+    for i, stage in enumerate(lesson.stages):
+        at = places(lesson, i)
+        for name in followed(stage.words):
+            for place in range(len(grids[name])):
+                words = said(stage.words, at | {name: place})
+                plural = r"(?<![\d.,+−-])(?<!\+ )\b1 (?!is|of|to|times)[a-z]+s\b"
+                assert not re.search(plural, words), words
+
+
 def test_flat_ranks_of_a_q_that_has_learned_are_not_held_against_it():
     """Lesson 7: at alpha = 0 q follows x, and SBC is right to pass it."""
     _, lesson = built("blind-prior")

@@ -235,7 +235,7 @@ class FourWaysStudy(LessonStudy[_FourWaysResult], spec="lesson_four_ways"):
             Stage(
                 title="Reveal",
                 words=sentence(
-                    "False alarms in {trials} trials, wrong → right way on the same draws: "
+                    "Trials: {trials}. False alarms, wrong → right way on the same draws: "
                     + "; ".join(f"{way.title} {{{way.slider.name}}}" for way in WAYS)
                     + ". (5% is right.)",
                     trials=_TRIALS.words,

@@ -30,6 +30,7 @@ from validation_core.symmetric_divergence.lines import (
 from validation_core.symmetric_divergence.lines import marks as line_marks
 from validation_core.symmetric_divergence.nats_text import ROUNDING, format_number
 from validation_core.symmetric_divergence.runs import TermSummary, summarise_terms
+from validation_core.text import count_text
 from validation_core.types import Array, Integers, MethodStyle
 
 PREFIXES = (10, 25, 50, 100, 200)
@@ -272,7 +273,7 @@ def _gap(line: _SummaryCurve, places: Sequence[int], unit: str, a: int, p: int) 
     )
     most = int(lost.max())
     some = "up to " if (lost[lost > 0] < most).any() else ""
-    return f"{where} (on {some}{most} data sets)"
+    return f"{where} (on {some}{count_text(most, 'data set')})"
 
 
 _HEIGHT, _MARGIN = 250, 104

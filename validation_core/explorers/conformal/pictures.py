@@ -30,7 +30,7 @@ from validation_core.explorers.conformal.view import (
     over_sliders,
     slider_texts,
 )
-from validation_core.text import by_chance_text, level_text, said_equals
+from validation_core.text import by_chance_text, count_text, level_text, said_equals
 
 
 def payload(look: ConformalView, seen: Conformal, counted: MeasuredPower | None) -> live.Payload:
@@ -121,8 +121,8 @@ def how_to_read(look: ConformalView, pool: int) -> str:
 def _calibration(n: int, m: int, pool: int) -> str:
     if n * m <= pool:
         return (
-            f"Each of the {n:,} draws of q is ranked among {m} draws of p of its own: the test is "
-            "exact, however weak the classifier."
+            f"Each of the {n:,} draws of q is ranked among {count_text(m, 'draw')} of p of its "
+            "own: the test is exact, however weak the classifier."
         )
     return (
         f"{n:,} × {m} calibration draws are more than were scored: counts are drawn from the "
