@@ -12,7 +12,7 @@ from validation_core.drawing.style import NULL, P, Q
 from validation_core.statistics import divergence_mean
 from validation_core.symmetric_divergence.bounds import STATES, Bounds
 from validation_core.symmetric_divergence.lines import SCALE, NatsAxis, log_axis
-from validation_core.symmetric_divergence.nats_text import format_number
+from validation_core.symmetric_divergence.nats_text import format_number, with_unit
 from validation_core.symmetric_divergence.runs import MS
 from validation_core.text import signed_text
 
@@ -94,5 +94,5 @@ def _gaps(places: Sequence[int], letter: str, each: Bounds) -> str:
 
 def _gap(each: Bounds, i: int) -> str:
     """A gap with its interval."""
-    middle, low, high = (format_number(float(end[i])) for end in each.gap)
-    return f"{middle} nats (95% interval {low} to {high})"
+    middle, low, high = (float(end[i]) for end in each.gap)
+    return f"{with_unit(middle)} (95% interval {format_number(low)} to {format_number(high)})"

@@ -33,7 +33,7 @@ from validation_core.drawing.style import NULL, P, method_style
 from validation_core.drawing.style import OBSERVED as RED
 from validation_core.store import Store
 from validation_core.symmetric_divergence.lines import SCALE
-from validation_core.symmetric_divergence.nats_text import format_number, tick_label, with_unit
+from validation_core.symmetric_divergence.nats_text import tick_label, with_unit
 from validation_core.symmetric_divergence.runs import InferenceRun, RunTermsStudy
 from validation_core.text import count_text, share_text
 from validation_core.types import Array
@@ -156,7 +156,7 @@ def _terms(priors: Sequence[WidePrior]) -> Panel:
     nats = SCALE.ticks(float(np.nanmin(d)), float(np.nanmax(d)), 7)
     middle = SCALE.at(np.array([[np.nanmedian(row)] * 2 for row in d]))
     captions = [
-        f"Mean {format_number(float(np.nanmean(row)))} nats; at the left "
+        f"Mean {with_unit(float(np.nanmean(row)))}; at the left "
         f"{count_text(int(prior.alike.sum()), 'data set')} like the real one."
         for row, prior in zip(d, priors, strict=True)
     ]
