@@ -95,7 +95,7 @@ def how_to_read(n: int, several: bool = True) -> str:
         "radius for all x is the paper's ACLD, that of balls with one mass of q at every x its "
         f"d~; here both are of the learnt centre and embedding. {n} fresh simulations"
         f"{' at each gamma' * several}, with 95% intervals. If q were correct, both would be 0 "
-        "for every centre."
+        "for every centre, and estimates of them above 0 by chance."
     )
 
 
