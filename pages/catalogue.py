@@ -60,8 +60,8 @@ def _benchmarks() -> pd.DataFrame:
 
 st.title("Methods and benchmarks", anchor=False)
 st.markdown(
-    "Every test here does one thing: **it scores a reference draw and the estimator's draws with "
-    "the same function, fixed beforehand, and asks whether the scores look alike.**"
+    "Nearly every test here does one thing: **it scores a reference draw and the estimator's "
+    "draws with the same function, fixed beforehand, and asks whether the scores look alike.**"
 )
 st.subheader("Methods", anchor=False)
 st.table(_methods().set_index("Method"))

@@ -24,7 +24,7 @@ from validation_core.drawing.live import Payload
 LEVEL = 0.05
 _CLAIMS = re.compile(
     r"do not rank like|are not uniform|q misses|q puts too|The error changes"
-    r"|depends most|finds it|total variation between p and q is at least"
+    r"|shows most|finds it|total variation between p and q is at least"
     r"|C2ST catches|rejects q in|q is rejected by|some ball has another mass"
 )
 """Words with which pages say that q is wrong."""
@@ -130,8 +130,8 @@ def false_claims(texts: Iterable[str]) -> list[str]:
 
 
 def percents(text: str) -> NDArray[np.float64]:
-    """Whole percentages that a sentence says, as shares."""
-    return np.array([int(share) / 100 for share in re.findall(r"(\d+)%", text)])
+    """Percentages that a sentence says, as shares."""
+    return np.array([float(share) / 100 for share in re.findall(r"([\d.]+)%", text)])
 
 
 ROUNDING = 0.005 + 1e-6

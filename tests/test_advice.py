@@ -1,6 +1,7 @@
 """The advisor: what it names follows from what is cheap and what is wanted."""
 
 import itertools
+import re
 
 import pytest
 
@@ -36,6 +37,33 @@ def test_no_time_trains_nothing():
         assert method.name in ("sbc", "tarp")
 
 
+@pytest.mark.parametrize("draws", [1, 5, 200])
+def test_an_exact_test_for_a_moment_trains_nothing(draws):
+    method = _named(pairs=500, more=50_000, draws=draws, seconds=1.0, want="exact")
+    assert not method.runs_network
+
+
+@pytest.mark.parametrize("want", ["place", "observation"])
+def test_time_too_short_for_what_is_wanted_is_said(want):
+    for seconds, said in ((1.0, True), (60.0, False)):
+        why = advise(Situation(pairs=500, seconds=seconds, want=want)).why
+        assert any("longer than 1 s" in reason for reason in why) == said
+
+
+@pytest.mark.parametrize("want", ["verdict", "exact"])
+@pytest.mark.parametrize("draws", [1, 2, 200])
+def test_two_pairs_teach_nothing(want, draws):
+    """Half of them would have to train the network."""
+    advice = advise(Situation(pairs=2, draws=draws, want=want))
+    assert not advice.method.runs_network
+    assert draws > 1 or advice.method.name == "sbc"
+
+
+def test_many_pairs_are_not_called_few():
+    words = " ".join(advise(Situation(pairs=1_000_000, draws=20)).why)
+    assert "few" not in words
+
+
 @pytest.mark.parametrize("want", WANTS)
 def test_what_is_wanted(want):
     names = {"verdict": "within_x", "exact": "within_x", "place": "colt", "observation": "lc2st"}
@@ -60,6 +88,8 @@ def test_advice_fits_the_budget(want):
         assert all(result.why)
         assert result.limits
         assert result.instead is None or result.instead_why
+        assert result.instead is None or result.instead.label != result.method.label
+        assert not re.search(r"\b1 (draws|pairs)\b|\d{5}", " ".join((*result.why, result.limits)))
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,15 @@
 """The workbench's numbers: every view at every gamma and beta, and power."""
 
 import json
+import re
 from dataclasses import asdict, replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
+from tests.picture_reading import Picture
 from validation_core import keys, sampling, statistics
 from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian
@@ -275,8 +278,40 @@ def test_between_counted_places_power_is_a_straight_line(power):
     at = [LEARNED.gammas.index(gamma) for gamma in LEARNED.power_gammas]
     np.testing.assert_allclose(rates.rate[:, 0, at], hits[:, 0] / trials)
     np.testing.assert_allclose(rates.rate[:, 9, at], hits.mean(1) / trials)  # 0.45 of 0 to 0.9
-    assert (rates.low <= rates.rate).all()
-    assert (rates.rate <= rates.high).all()
+    counted, beyond = np.split(np.array(rates), [19], axis=2)  # at 0.9
+    assert (np.diff(counted[[1, 0, 2]], axis=0) >= 0).all(), "low, rate, high"
+    assert np.isnan(beyond).all(), "nothing was counted there"
+
+
+def test_power_over_m_says_where_it_is_counted_and_no_band_is_promised(seen, power):
+    look = ConformalView(STUDY, "Ranks", 0.05, over_m=True)
+    said = Picture(pictures.payload(look, seen, MeasuredPower(POWER, power))).texts()
+    (caption,) = [text for text in said if "trials a point" in text]
+    assert "counted at beta = 0 and 0.9; lines between, none beyond 0.9." in caption
+    assert "shaded" not in caption
+
+
+def test_an_auc_of_1_leaves_room_for_what_was_not_drawn(seen):
+    """4,096 draws that never cross bound the total variation, but not by 1."""
+    perfect = seen._replace(auc=np.ones_like(seen.auc))
+    said = Picture(pictures.payload(ConformalView(STUDY, "Ranks", 0.05), perfect, None)).texts()
+    bounds = (re.search(r"at least (\d\.\d+)\.", text) for text in said)
+    (bound,) = {found[1] for found in bounds if found}
+    assert 0.9 < float(bound) < 0.99
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_interval_of_an_auc_covers_it_and_its_bound_holds(seed):
+    """Normal scores of means apart by a shift: TV is known, also where the AUC is nearly 1."""
+    rng, n = np.random.default_rng(seed), 500
+    for shift in (0.3, 1.0, 3.0, 6.0):
+        misses = 0
+        for _ in range(200):
+            auc = float(statistics.auc(shift + rng.standard_normal(n), rng.standard_normal(n)))
+            low, high = statistics.wilson(auc * n, n)
+            bound = statistics.total_variation_bounds(np.maximum(low, 1 - high))[0]
+            misses += bound > 2 * norm.cdf(shift / 2) - 1
+        assert misses <= 12
 
 
 def test_what_is_shipped_is_what_the_page_opens_with():

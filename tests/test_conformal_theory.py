@@ -1,5 +1,6 @@
 """Theory of Conformal C2ST: closed forms, inequalities on draws, and the view that shows them."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from scipy.special import expit
 from scipy.stats import norm
 
+from tests.picture_reading import Picture
 from validation_core import gallery, keys, statistics
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.explorers.conformal import theory_panels
@@ -146,6 +148,37 @@ def test_the_view_claims_nothing_where_q_is_p(measured):
         assert words in payload.head
     before = theory_panels.theory_payload(LEARNED, None)
     assert before.sliders == payload.sliders
+
+
+SHIPPED = Store(None, gallery=gallery.FOLDER)
+
+
+@pytest.mark.parametrize(
+    "study", theory.shipped(), ids=lambda study: study.learned.benchmark.label
+)
+def test_every_sentence_is_that_of_its_numbers(study):
+    """At every gamma and beta that ships: C holds as written, and signs are told."""
+    seen = study.load(SHIPPED)
+    picture = Picture(theory_panels.theory_payload(study.learned, seen))
+    betas = [float(f"{beta:g}") for beta in seen.betas]
+    for g, gamma in enumerate(seen.gammas):
+        for b, beta in enumerate(betas):
+            said = " ".join(picture.texts(gamma=float(gamma), beta=beta))
+            assert not re.search(r"(?<!\w)-\d", said), said
+            constant = re.search(r"at every beta with C = ([\d.]+) or more", said)
+            if constant:
+                most = float(constant[1]) * seen.error[g] ** (2 / 3)
+                assert (seen.loss[g, :, 0] <= most + 1e-7).all()
+            slope = float(seen.slope[g, b])
+            if seen.total_variation[g, 0] > 0:
+                assert ("wrong way round" in said) == (slope < -0.02), said
+                assert bool(re.search("Its slope [^ ]+ may be", said)) == (abs(slope) < 0.02), said
+
+
+def test_a_share_of_the_oracles_t_is_never_said_to_be_none():
+    for kept, said in ((1.2, "Less than 1%"), (0.999, "Less than 1%"), (0.6, "40%"), (0.004, "99"),
+                       (-0.2, "All")):  # fmt: skip
+        assert theory_panels.share_lost(kept).startswith(said)
 
 
 def test_the_study_reads_back_and_ships():

@@ -124,6 +124,16 @@ def test_a_round_shows_its_defect_and_a_correct_q_shows_none():
         assert rejected == (one.round.defect != "none")
 
 
+def test_a_dealt_round_says_what_its_pvalue_was_dealt_for():
+    """It is no draw of chance: rounds are dealt until their test speaks, or for q = p does not."""
+    for number in range(1, ROUNDS + 1):
+        dealt = deal(0, "middle", number)
+        p = plots.simulate_plots(dealt.round).pvalues[dealt.plot]
+        correct = dealt.round.defect == "none"
+        assert dealt.chosen_text(p).endswith("p was above 5%" if correct else "p was at most 5%")
+        assert dealt.chosen_text(0.01 if correct else 0.5) == "", "none such was found"
+
+
 @pytest.mark.parametrize("plot", TELLS)
 def test_every_defect_of_a_plot_can_be_asked_beside_three_others(plot):
     for defect in TELLS[plot]:

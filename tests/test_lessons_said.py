@@ -9,6 +9,7 @@ import pytest
 from validation_core.drawing.marks import Line, Over, Points, Text, VLine, freeze_sliders
 from validation_core.lessons import LESSONS, rain
 from validation_core.store import Store
+from validation_core.text import share_text
 
 CORRECT = {
     "same-or-different": {"gamma": 0},
@@ -185,9 +186,41 @@ def test_false_alarms_said_are_the_points_drawn():
 
 
 def shares(lesson, panel, at, place):
-    """Shares of a panel's lines at a place along them, as whole percentages."""
+    """Shares of a panel's lines at a place along them, in per cent as they are said."""
     lines = (m for m in marks(lesson, panel, at, Line) if len(np.ravel(m.x)) > 2)
-    return {f"{100 * float(np.ravel(m.y)[place]):.0f}" for m in lines}
+    return {share_text(float(np.ravel(m.y)[place])).rstrip("%") for m in lines}
+
+
+def test_one_is_one(lesson):
+    """Of every stage at every place of each slider alone: no "1 trials", no "1 bags"."""
+    grids = {slider.name: slider.grid for slider in lesson.all_sliders}
+    for i, stage in enumerate(lesson.stages):
+        at = places(lesson, i)
+        for name in followed(stage.words):
+            for place in range(len(grids[name])):
+                words = said(stage.words, at | {name: place})
+                plural = r"(?<![\d.,+−-])(?<!\+ )\b1 (?!is|of|to|times)[a-z]+s\b"
+                assert not re.search(plural, words), words
+
+
+def test_flat_ranks_of_a_q_that_has_learned_are_not_held_against_it():
+    """Lesson 7: at alpha = 0 q follows x, and SBC is right to pass it."""
+    _, lesson = built("blind-prior")
+    for alpha in range(11):
+        words = said(lesson.stages[5].words, places(lesson, 5) | {"alpha": alpha})
+        assert ("where it has" in words) == (alpha == 0)
+
+
+def test_what_a_habit_does_is_not_claimed_of_settings_where_it_does_not():
+    """Lesson 5: where ranks are fine, or x adds nothing, the wrong way is within its level."""
+    _, lesson = built("four-ways")
+    for stage, setting, place, false in (
+        (2, "k", -1, "simulations KS sees the steps"),
+        (3, "share", 0, "than Multiple assumes: it rejects too seldom"),
+    ):
+        grid = next(one.grid for one in lesson.all_sliders if one.name == setting)
+        at = places(lesson, stage) | {setting: range(len(grid))[place]}
+        assert false not in said(lesson.stages[stage].words, at)
 
 
 def test_power_of_each_step_said_is_the_line_drawn():
@@ -220,7 +253,7 @@ def test_rejections_of_a_blind_q_are_the_lines_drawn():
     _, lesson = built("blind-prior")
     for alpha in range(11):
         at = places(lesson, 1) | {"alpha": alpha}
-        words = said(lesson.stages[1].words, at).partition(" If q were correct")[0]
-        told = re.findall(r"(\d+)%", words.partition("batches")[0] + words.partition("batches")[2])
+        words = said(lesson.stages[1].words, at).partition(" A correct q")[0]
+        told = re.findall(r"([\d.]+)%", words)
         assert len(told) == 5
         assert set(told) <= shares(lesson, 2, at, alpha)

@@ -11,6 +11,7 @@ from validation_core.explorers.training.mended import MendedNatsStudy, density_r
 from validation_core.mending import mend_table
 from validation_core.rng import stream
 from validation_core.scores.trained_scores import network_at, trained
+from validation_core.statistics.areas import Estimate
 from validation_core.store import Store
 from validation_core.types import PosteriorTable
 
@@ -57,4 +58,6 @@ def test_a_mend_brings_q_nearer_to_the_exact_posterior_than_it_claims(store, tra
     claim, truth = describe_mend(found)
     assert f"gains {found.claimed.value:.2f} [" in claim
     assert f"falls by {found.fall.value:.2f} [" in truth
+    worse = found._replace(fall=Estimate(-0.02, 0.04))
+    assert "rises by 0.02 [−0.06, 0.10] nats" in describe_mend(worse)[1]
     assert keys.read(keys.canonical_text(study)) == study

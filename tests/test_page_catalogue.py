@@ -34,6 +34,12 @@ def test_every_method_and_benchmark_is_named(page):
     assert sum(label.startswith("Gaussian,") for label in benchmarks.index) == 7
 
 
+def test_what_gamma_does_is_no_whole_sentence(page):
+    """Pages put it before a full stop of their own."""
+    _, benchmarks = (table.value for table in page.table)
+    assert not [words for words in benchmarks["What γ does"] if words.endswith((".", " a biased"))]
+
+
 def test_every_paper_is_named_in_full(page):
     text = " ".join(block.value for block in page.markdown)
     for kind in (*METHODS.values(), *BENCHMARKS.values()):

@@ -13,6 +13,7 @@ from pages.colt import controls, power
 from pages.colt.data import cells
 from pages.ui.services import services
 from tests.conftest import ROOT
+from tests.picture_reading import Picture
 from tests.test_page_models import Held
 from validation_core.benchmarks import Gaussian, Spiral, Tree
 from validation_core.drawing.marks import Over, along
@@ -24,6 +25,7 @@ from validation_core.localization import (
     map_draws,
     over_gamma,
 )
+from validation_core.localization.map_draws import MEASURED
 from validation_core.localization.over_gamma import GammaMaps
 from validation_core.methods.colt import CoLT
 from validation_core.panels.colt import power as power_figures
@@ -474,10 +476,44 @@ def test_the_headline_says_what_the_numbers_say():
     assert parts["share"].values[2] == "52% [33, 70]"
     assert parts["share"].values[0].startswith("100% [")
     template, _ = _headline(wrong._replace(pvalue=np.array(0.2)))
-    assert ": no evidence against q (KS p-value = 0.2)." in template
+    assert ": no evidence against q over all x (KS p-value = 0.2)." in template
     assert "correct" not in template
     text = wrong._replace(truth=result.truth[:, :1], truth_inside=wrong.truth_inside[:, :1])
     assert "{share}" not in _headline(text)[0]  # an upload has one truth at an x
+
+
+def test_what_changes_with_x_is_claimed_at_the_pages_level():
+    mapped = _mapped()
+    rate = where.rates(mapped)._replace(pvalue=0.03, pvalues=np.full(3, 0.03))
+    for alpha, said in ((0.05, "The error changes"), (0.01, "No sign that the error changes")):
+        shown = where.payload([mapped], [rate], theta.ThetaAxes(), alpha, [0.15], 0.15)
+        assert any(text.startswith(said) for text in Picture(shown).texts())
+
+
+def test_single_places_of_a_correct_q_are_blamed_in_one_map_of_twenty():
+    """The ball's radius is a quantile of finitely many draws of q: its mass is not exactly u."""
+    rng, u, places, truths, maps = np.random.default_rng(0), 0.5, 25, 200, 400
+    mapped = _mapped()
+    mass = rng.beta(u * MEASURED, (1 - u) * MEASURED, (maps, places, 1))
+    inside = rng.random((maps, places, truths)) < mass
+    blamed = 0
+    for each in inside:
+        one = mapped._replace(
+            u_star=np.array(u), truth_inside=each, x_at=np.arange(float(places))[:, None],
+            truth=np.arange(places * truths * 2.0).reshape(places, truths, 2),
+        )  # fmt: skip
+        blamed += any(words != "." for words in _headline(one)[1]["says"].values)
+    assert blamed <= 27, "5% of 400, and two standard errors"
+
+
+def test_where_q_and_p_are_one_point_no_share_is_luck():
+    """The ideal spiral at gamma 0: all true values lie where all of q's draws lie."""
+    mapped = _mapped()
+    point = mapped._replace(
+        truth=np.zeros_like(mapped.truth), truth_inside=np.ones_like(mapped.truth_inside)
+    )
+    says = _headline(point, correct=True)[1]["says"].values
+    assert set(says.tolist()) == {": q and p are one point there."}
 
 
 def test_a_correct_q_is_never_said_to_be_wrong():

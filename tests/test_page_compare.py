@@ -302,6 +302,15 @@ def test_the_answer_has_its_numbers():
     assert curves.answer(chosen.sweep, found) == ""
 
 
+def test_a_correct_q_is_called_so_along_beta_too():
+    """However a network is degraded, what rejects a correct q is a false alarm."""
+    wanted = Sweep(benchmark=Gaussian(), methods=(SBC(), C2ST()), gammas=(0.0,), betas=(0.0, 0.9))
+    cells = [_cell("SBC", 0.0, 6), _cell("C2ST", 0.0, 2), replace(_cell("C2ST", 0.0, 9), beta=0.9)]
+    counts = {"SBC": 100, "C2ST": 200}
+    said = curves.answer(wanted, progress.Progress(cells, counts, counts, counts, {}))
+    assert said.startswith("q is correct here: at beta = 0 tests reject it in 2.0% of 100 trials")
+
+
 def test_what_is_taken_away_can_be_read_back():
     _, found = _chosen([_cell("SBC", 0.3, 20)])
     frame = numbers.comparison_frame(found)

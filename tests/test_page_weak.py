@@ -183,3 +183,18 @@ def test_shipped_power_is_what_closed_forms_and_trials_give(tmp_path):
         np.testing.assert_array_equal(shipped, anew)
     for shipped, anew in zip(power.exact, weak_classifiers.closed_form_power(50), strict=True):
         np.testing.assert_allclose(shipped, anew, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", weak_classifiers.SIZES)
+def test_only_a_blind_score_is_said_to_see_nothing(n):
+    """At 85 degrees power is near the level with 50 draws, yet more draws would find q."""
+    rates = weak_classifiers.closed_form_power(n)
+    words = weak_classifiers_pictures.headline(rates).parts["why"].values
+    blind = np.char.find(words.astype(str), "no test of it can") >= 0
+    right_angle = np.broadcast_to(weak_classifiers.DEGREES == 90.0, blind.shape)
+    np.testing.assert_array_equal(blind, right_angle)
+
+
+def test_no_closed_form_is_0_or_1():
+    for rate, said in ((1e-9, "under 0.1%"), (0.048, "4.8%"), (0.99996, "over 99.9%")):
+        assert weak_classifiers_pictures.closed_form_text(rate) == said

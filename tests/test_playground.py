@@ -10,6 +10,7 @@ from scipy.stats import kstest
 
 from pages.playground import new_samples
 from tests.conftest import ROOT
+from tests.picture_reading import Picture
 from tests.test_live import unpacked
 from validation_core import scores, statistics
 from validation_core.benchmarks import Boundary, Gaussian, Spiral, Trained, Tree
@@ -182,7 +183,17 @@ def test_an_opened_trial_is_the_brick(small, method):
     assert shown.p.shape == shown.q.shape == (POINTS, 2)
     if shown.ranks.size:
         assert shown.ranks.shape == (POINTS,)
-    pvalue_bricks.trial_payload(shown, method)
+    opened = Picture(pvalue_bricks.trial_payload(shown, method))
+    titles = [str(panel["title"]) for panel in opened.head["panels"]]
+    assert ("farthest off" in titles[1]) == (method.name == "sbc"), "one of two, chosen"
+
+
+def test_an_opened_trial_that_rejects_a_correct_q_says_that_it_is_chance():
+    draws, scores = np.zeros((POINTS, 2)), np.linspace(0, 1, POINTS)
+    trial = playground.PlaygroundTrial(draws, draws, scores, scores, np.zeros(0), 0.6, 0.01)
+    for correct, said in ((True, "rejects a correct q, by chance:"), (False, "rejects q:")):
+        payload = pvalue_bricks.trial_payload(trial, METHODS[0], correct=correct)
+        assert Picture(payload).headline().startswith(f"This trial {said}")
 
 
 def test_only_what_can_be_drawn():

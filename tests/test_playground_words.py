@@ -21,6 +21,7 @@ from validation_core.explorers.playground.study import (
     shipped,
 )
 from validation_core.gallery import FOLDER
+from validation_core.statistics import higher_rate_pvalue
 from validation_core.store import Store
 
 LEVEL = 0.05
@@ -72,12 +73,14 @@ class Drawn:
 
 
 def alike(percent, share):
-    """Whether a whole per cent is a share, rounded."""
-    return abs(percent - 100 * share) < 0.501
+    """Whether a per cent is a share, rounded, and 0 or 100 only where the share is."""
+    return abs(percent - 100 * share) < 0.501 and (percent in (0, 100)) == (
+        round(share, 4) in (0, 1)
+    )
 
 
 def percents(words):
-    return [int(number) for number in re.findall(r"(\d+)%", words)]
+    return [float(number) for number in re.findall(r"([\d.]+)%", words)]
 
 
 def test_no_sentence_claims_a_difference_where_q_is_the_truth(picture):
@@ -176,6 +179,27 @@ def test_a_benchmark_without_gamma_is_not_placed_on_it():
     assert Picture(payload).headline().startswith("Uniform rejects this q in 100% of 200 trials")
 
 
+def test_a_test_is_named_the_most_only_where_it_stands_apart(picture):
+    """Of any two tests that 200 trials may tell apart by chance alone, neither is the winner."""
+    right = picture.seen.gammas == 0
+    rates = pictures.measured_rates(picture.seen)
+    words = headline.repeats_text(rates, right)
+    for gamma, beta in np.argwhere(~np.broadcast_to(right[:, None], words.shape)):
+        rate, said = np.sort(rates.rate[:, beta, gamma]), words[gamma, beta]
+        for title, high, low in (("the most", rate[-1], rate[-2]), ("the fewest", *rate[1::-1])):
+            if title in said:
+                assert higher_rate_pvalue(high, low, rates.trials) <= 0.05 / 4, said
+
+
+def test_equal_tests_are_seldom_told_apart():
+    """Five tests of one rate: who is named the most, or the fewest, is named by chance."""
+    rng = np.random.default_rng(0)
+    for rate in (0.05, 0.5, 0.95):
+        counts = rng.binomial(200, rate, (5, 1, 400)) / 200
+        said = headline.repeats_text(PlaygroundRates(counts, 200), np.zeros(400, bool))
+        assert sum("the most" in words or "the fewest" in words for words in said.flat) <= 20
+
+
 def test_equally_good_tests_are_told_as_such():
     """Of five tests in the order C2ST, Multiple, Uniform, CoLT, SBC."""
     for rate, words in (
@@ -186,11 +210,11 @@ def test_equally_good_tests_are_told_as_such():
         ),
         (
             [0.2, 0.3, 0.06, 0.87, 0.1],
-            "6% of repeats, the fewest of five tests; CoLT would in 87%",
+            "6% of repeats, with one other test too near to tell; CoLT would in 87%, the most.",
         ),
         (
             [0.2, 0.3, 0.5, 0.87, 0.1],
-            "50% of repeats; CoLT would in 87%, the most of five tests; SBC",
+            "50% of repeats; CoLT would in 87%, the most of five tests; SBC would in 10%, the",
         ),
         (
             [0.2, 0.3, 0.06, 1, 1],
@@ -207,9 +231,22 @@ def test_equally_good_tests_are_told_as_such():
             "would one other test.",
         ),
         ([1, 1, 1, 1, 1], "100% of repeats, as would all five tests."),
+        (
+            [0.2, 0.3, 1, 0.995, 0.005],
+            "100% of repeats, with one other test too near to tell; SBC would in 0.5%, the few",
+        ),
+        (
+            [0.135, 0.16, 0.145, 0.13, 0.035],
+            "14% of repeats; Multiple would in 16%, with three other tests too near to tell; SBC",
+        ),
+        (
+            [0.04, 0.05, 0.04, 0.045, 0.03],
+            "4% of repeats, and 200 repeats tell no two of the five tests apart (3% to 5%).",
+        ),
     ):
         rates = PlaygroundRates(np.array(rate, float)[:, None, None], 200)
-        assert headline.repeats_text(rates, np.array([False]))[0, 0].startswith(words)
+        said = headline.repeats_text(rates, np.array([False]))[0, 0]
+        assert said.startswith(words), said
 
 
 def test_an_open_rim_is_cut_outside_the_frame():

@@ -116,8 +116,8 @@ def test_disagreement_names_who_missed_what():
     ]  # fmt: skip
     place, found = comparisons.disagreement(wanted, cells)
     assert place.gamma == gamma
-    assert [remark.silent for remark in found] == ["SBC", "TARP", "MMD"]
-    assert all(remark.loud == "C2ST" for remark in found)
+    assert [remark.silent.label for remark in found] == ["SBC", "TARP", "MMD"]
+    assert all(remark.loud.label == "C2ST" for remark in found)
     assert "ignores x" in found[0].why
     assert "250 points" in found[2].why
     assert {remark.shown_by for remark in found} <= {*NAMES, ""}
@@ -131,7 +131,29 @@ def test_a_late_test_is_not_called_blind():
         _cell("uniform", "U", 99, 0.5),
     ]  # fmt: skip
     (remark,) = comparisons.disagreement(wanted, cells).remarks
-    assert "only where it is larger: at gamma = 0.5" in remark.why
+    assert "where it is larger: at gamma = 0.5" in remark.why
+
+
+def test_a_test_that_saw_a_smaller_error_alone_is_not_said_to_lack_power():
+    """DC with its authors' network may see a small error and miss the next larger one."""
+    wanted = comparisons.by_name("conformal_heavy_tail").sweep
+    cells = [
+        _cell("uniform", "U", 90, 0.3), _cell("dc", "DC", 5, 0.3), _cell("dc", "DC", 95, 0.1),
+        _cell("uniform", "U", 99, 0.1),
+    ]  # fmt: skip
+    (remark,) = comparisons.disagreement(wanted, cells).remarks
+    assert "larger" not in remark.why
+
+
+def test_no_reason_denies_an_error_that_a_test_could_see():
+    """A mean shift moves every marginal and many balls: what SBC and TARP lack is draws."""
+    sweep = Sweep(benchmark=Gaussian(), methods=(C2ST(), SBC(), TARP()), gammas=(0.05,))
+    cells = [_cell("c2st", "C2ST", 95, 0.05), _cell("sbc", "SBC", 8, 0.05),
+             _cell("tarp", "TARP", 8, 0.05, reference="random"),
+             _cell("tarp", "TARP x", 8, 0.05, reference="x")]  # fmt: skip
+    reasons = [one.why for one in comparisons.disagreement(sweep, cells).remarks]
+    assert len(reasons) == 3
+    assert all("this number of draws" in why for why in reasons)
 
 
 def test_tests_that_agree_need_no_words():

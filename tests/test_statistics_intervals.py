@@ -33,6 +33,17 @@ def test_wilson_refuses(arguments, says):
         st.wilson(*arguments)
 
 
+@pytest.mark.parametrize("trials", [50, 200, 1000])
+@pytest.mark.parametrize("rate", [0.005, 0.05, 0.3, 0.5, 0.97])
+def test_a_higher_rate_is_told_at_its_level(trials, rate):
+    """By the exact law of both counts, at the share of 5% that four comparisons leave each."""
+    count = np.arange(trials + 1)
+    chance = stats.binom.pmf(count, trials, rate)
+    pvalues = st.higher_rate_pvalue(count[:, None] / trials, count / trials, trials)
+    assert (chance[:, None] * chance)[pvalues <= 0.05 / 4].sum() <= 1.2 * 0.05 / 4
+    np.testing.assert_allclose(pvalues + pvalues.T, 1)
+
+
 def test_holm_steps_down():
     np.testing.assert_allclose(st.holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
     np.testing.assert_allclose(st.holm([[0.6, 0.7], [0.5, 0.001]]), [[1, 1], [0.5, 0.002]])

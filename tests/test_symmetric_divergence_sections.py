@@ -1,13 +1,16 @@
 """Pictures of the bounds, of Geweke's test and of broad priors, from made-up numbers."""
 
+import re
+
 import numpy as np
 import pytest
 
+from tests.picture_reading import Picture
 from validation_core.bayes import Hospitals
 from validation_core.bayes.hospitals import MU, OBSERVED, OMEGA, OPERATIONS
 from validation_core.bayes.model import log_joint
 from validation_core.store import SHIPPED, Store
-from validation_core.symmetric_divergence import MS, broad_priors
+from validation_core.symmetric_divergence import MS, broad_priors, collect, views
 from validation_core.symmetric_divergence.bounds import STATES, Bounds, BoundsStudy
 from validation_core.symmetric_divergence.bounds_picture import bounds_payload
 from validation_core.symmetric_divergence.broad_priors import WIDTHS, WidePrior
@@ -19,6 +22,7 @@ from validation_core.symmetric_divergence.geweke import (
     joint_test,
 )
 from validation_core.symmetric_divergence.geweke_picture import joint_payload
+from validation_core.symmetric_divergence.runs import figure
 from validation_core.symmetric_divergence.shipped import FIRST, shipped, shipped_terms
 
 
@@ -36,7 +40,8 @@ def test_the_headline_of_the_bounds_has_the_elbo_and_the_divergence(rng):
     message = bytes(bounds_payload(*made).message(())).decode("utf-8", "ignore")
     elbo = (evidence - 1).mean()
     assert f'{abs(elbo):.2f}"' in message
-    assert '"gap":"2"' in message
+    assert '"gap":"2 nats (95% interval 2 to 2)"' in message
+    assert "estimates the divergence" in message
     assert "at T = 64" in message
     np.testing.assert_allclose(made[0].gap.estimate, 2.0 / np.array(MS))
 
@@ -103,7 +108,10 @@ def test_data_sets_that_resemble_the_real_one_are_told_by_y_alone(rng):
     assert prior.extreme.tolist() == [0, 1, 4]
     assert prior.alike.tolist() == [True, False, False]
     message = str(broad_priors.broad_payload([prior] * len(WIDTHS)).message((1.0,)))
-    assert "50 nats over all 3 data sets, and 1 over the 1 that resemble the real one" in message
+    assert (
+        "50 nats over all 3 data sets, and 1 nat over the only one that resembles the real one"
+        in message
+    )
     none = prior._replace(rates=rates[[1, 1, 2]])
     message = str(broad_priors.broad_payload([none] * len(WIDTHS)).message((1.0,)))
     assert "none of them resembles" in message
@@ -130,3 +138,12 @@ def test_the_first_visit_has_them_all(tmp_path):
     chains = JointTestStudy.about(FIRST).load(store)
     assert chains.z.shape == (TURNS + 1, CHAINS, 14)
     assert {study.key for study in shipped_terms()} < {study.key for study in shipped()}
+
+
+def test_one_nat_is_one():
+    """In every sentence of the shipped views and sections."""
+    store = Store(None, gallery=SHIPPED)
+    for number, view in ((1, "iterations"), (3, "each-m"), (3, "over-m")):
+        plan = figure(number)
+        said = Picture(views.payload(view, plan, collect(plan, store, {}))).texts()
+        assert not [text for text in said if re.search(r"(?<![\d.,−])\b1 nats", text)]

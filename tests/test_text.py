@@ -34,6 +34,25 @@ def test_pvalues_have_two_digits_and_are_never_0(p, written):
 @pytest.mark.parametrize(
     ("p", "written"),
     [
+        (0.0504, "0.0504"),
+        (0.05001, "0.05001"),
+        (0.05, "0.05"),
+        (np.float32(0.05), "0.05"),
+        (0.0496, "0.05"),
+        (0.1001, "0.1001"),
+        (0.01004, "0.01004"),
+        (0.0516, "0.052"),
+    ],
+)
+def test_a_pvalue_above_a_level_is_not_written_as_the_level(p, written):
+    """A test that rejects at p <= 5% and one that does not are told apart by what is written."""
+    assert text.pvalue_text(p) == written
+    assert text.said_pvalue(p) == written
+
+
+@pytest.mark.parametrize(
+    ("p", "written"),
+    [
         (0.0, "< 0.0001"),
         (np.float32(1e-60), "< 0.0001"),
         (9.9e-5, "< 0.0001"),
@@ -221,7 +240,8 @@ def test_q_stays_small_at_the_beginning_of_a_sentence():
     ("share", "percent"),
     [
         (0.0, "0%"), (0.00517, "0.52%"), (0.0517, "5.2%"), (0.5171, "52%"), (0.99, "99%"),
-        (0.9964, "99.6%"), (1.0, "100%"),
+        (0.9964, "99.6%"), (1.0, "100%"), (0.99962, "99.96%"), (0.999999, "99.9999%"),
+        (1 + 1e-14, "100%"), (1 - 1e-14, "100%"),
     ],
 )  # fmt: skip
 def test_a_share_is_a_percentage_of_two_digits(share, percent):

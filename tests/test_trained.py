@@ -154,7 +154,9 @@ def test_the_scoreboard_says_which_test_is_first(tmp_path):
     payload = scoreboard_panels.payload(board, (one, two))
     assert payload.sliders == ((1.0, 2.0),)
     said = [scoreboard_panels.sentence(board, column) for column in (one, two)]
-    assert f"is first found with {least} fresh simulations: by" in said[0]
+    assert (
+        f"is first rejected in 50% of tables or more with {least} fresh simulations: by" in said[0]
+    )
     assert f"{one.forward.value:.2f}" in said[0]
     assert said[1].endswith("no test has been run on it.")
     fewer = replace(board, of_first=(60,))

@@ -41,8 +41,8 @@ _WORDS: tuple[Term, ...] = (
     Term(
         "beta",
         "How far a classifier is moved back: 0 is the trained network, 1 its random start, whose "
-        "scores may still differ between p and q. Conformal tests keep power at a larger beta "
-        "than C2ST.",
+        "scores may still differ between p and q. As a rule conformal tests keep power at a "
+        "larger beta than C2ST.",
         links=False,
     ),
     Term(
@@ -74,7 +74,8 @@ _WORDS: tuple[Term, ...] = (
     Term(
         "gamma",
         "How strongly q is perturbed in a benchmark: 0 is a correct q, but where p draws "
-        "handwritten digits, which q only imitates.",
+        "handwritten digits, which q only imitates. Of an estimator that was trained, or of an "
+        "inference, it counts simulations, epochs or iterations: more bring q nearer to p.",
         links=False,
     ),
     Term(

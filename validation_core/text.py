@@ -12,8 +12,16 @@ SMALLEST = 1e-300
 """Smallest p-value written as a number: smaller ones as a bound, never as 0."""
 
 
+_LEVELS = (0.01, 0.05, 0.1)
+_DECIMALS = 6  # of a per cent: beyond them it is all, but for rounding errors
+_DIGITS = 6  # of a p-value: beyond them it is a level itself, but for rounding errors
+
+
 def pvalue_text(p: float | None) -> str:
-    """A p-value to two significant digits, never 0; `–` for one that is not known."""
+    """A p-value to two significant digits, never 0; `–` for one that is not known.
+
+    One just above a usual level has as many digits as show that it is: 0.0504, not 0.05.
+    """
     if p is None or np.isnan(p):
         return "–"
     if p <= SMALLEST:
@@ -21,7 +29,15 @@ def pvalue_text(p: float | None) -> str:
     if p < 1e-3:
         mantissa, _, exponent = f"{p:.1e}".partition("e")
         return f"{mantissa}e{int(exponent)}"
-    return f"{p:.2g}" if p < 0.995 else "1"
+    if p >= 0.995:
+        return "1"
+    known = float(f"{p:.{_DIGITS}g}")
+    texts = [f"{known:.{digits}g}" for digits in range(2, _DIGITS + 1)]
+    return next(text for text in texts if not _hides_a_level(known, float(text)))
+
+
+def _hides_a_level(p: float, rounded: float) -> bool:
+    return any(rounded <= level < p for level in _LEVELS)
 
 
 def equals(p: float | None) -> str:
@@ -97,8 +113,15 @@ def raised_text(power: int) -> str:
 
 
 def share_text(share: float) -> str:
-    """A share in per cent, to two digits, above 99% to three: `0.52%`, `5.2%`, `52%`, `99.6%`."""
-    return f"{number_text(100 * share, 3 if share > 0.99 else 2)}%"
+    """A share in per cent, to two digits, above 99% to three: `0.52%`, `5.2%`, `52%`, `99.6%`.
+
+    Only all is 100%: less has as many digits as show that it is, such as 99.96%.
+    """
+    if share <= 0.99:
+        return f"{number_text(100 * share, 2)}%"
+    known = round(100 * share, _DECIMALS)
+    texts = [number_text(known, digits) for digits in range(3, 3 + _DECIMALS)]
+    return f"{next(text for text in texts if (text == '100') == (known == 100))}%"
 
 
 def share_interval_text(ends: Iterable[float]) -> str:

@@ -24,8 +24,8 @@ def show_training(chosen: ColtChoice, gamma: float, maps: Maps, sight: ThetaAxes
     st.caption(
         "A step is kept when its ranks on held-out anchors, which training does not use, are "
         "clearly farther from uniform than the start's. A training curve that rises alone is "
-        "overfitting. If q were correct, the held-out curve would lie in the grey band 19 times "
-        "of 20, and every region would hold as large a share of p as of q."
+        "overfitting. If q were correct, each point of the held-out curve would lie in the grey "
+        "band 19 times of 20, and every region would hold as large a share of p as of q."
     )
     _spent(chosen, gamma, int(maps.film_step[-1]))
 

@@ -12,6 +12,7 @@ from validation_core.localization import Maps
 from validation_core.panels.colt import where
 from validation_core.panels.colt.theta import ThetaAxes
 from validation_core.panels.gamma_scale import GammaScale
+from validation_core.text import share_text
 
 
 def show_where(chosen: ColtChoice, located: Located, sight: ThetaAxes) -> None:
@@ -38,8 +39,8 @@ def show_where(chosen: ColtChoice, located: Located, sight: ThetaAxes) -> None:
     tied = float(located.maps[located.gammas.index(now[0]) if several else 0].tied)
     if tied > 0.01:
         st.caption(
-            f"{tied:.0%} of true values tie with a draw of q: ties are broken at random, and "
-            "say nothing about q."
+            f"{share_text(tied)} of true values tie with a draw of q: ties are broken at random, "
+            "and say nothing about q."
         )
 
 

@@ -59,7 +59,6 @@ def _networks(chosen: ColtChoice) -> str:
     if chosen.for_all_gammas:
         return (
             "Each learned test is one network for all gammas, as in the other views, held at "
-            "each: as valid as one for each. On the mean shift of three parameters it finds as "
-            "much with the Fourier embedding, and a little less with the identity."
+            "each: as valid as one for each, whose power may be another."
         )
     return "Each point of a learned test's curve is a network of its own, as in the paper."

@@ -9,22 +9,25 @@ from validation_core.panels import power
 from validation_core.sweep import presets
 from validation_core.sweep.presets import Comparison, Remark, disagreement
 from validation_core.sweep.progress import Progress, missing
-from validation_core.text import capitalise
+from validation_core.text import capitalise, share_text
 
 
 def remarks(chosen: CompareChoice, progress: Progress) -> None:
-    """A sentence for each test that missed what another found."""
+    """A sentence for each test that misses what another finds."""
     conflict = disagreement(chosen.sweep, progress.cells)
     if conflict is None:
         return
     at = power.where_text(chosen.sweep, getattr(conflict.place, chosen.axis))
-    seen = ", ".join(filter(None, (at, f"{conflict.remarks[0].loud} sees it")))
-    st.markdown(f"**Why the tests disagree.** {capitalise(seen)}.")
+    loud = conflict.remarks[0].loud
+    seen = f"{loud.label} rejects in {share_text(loud.rate)} of the trials"
+    said = capitalise(", ".join(filter(None, (at, seen))))
+    st.markdown(f"**Why the tests disagree.** {said}.")
     st.markdown("\n".join(_sentence(remark) for remark in conflict.remarks))
 
 
 def _sentence(remark: Remark) -> str:
-    return f"- **{remark.silent}** does not: {remark.why}"
+    cell = remark.silent
+    return f"- **{cell.label}** rejects in {share_text(cell.rate)}: {remark.why}"
 
 
 def demonstrations() -> None:

@@ -40,8 +40,8 @@ def show(run: InferenceRun, result: RunResult | None, *, begin: bool) -> None:
         live.chart(payload, key="bounds", save_as="Bounds of the evidence")
         st.caption(
             "Means over data sets with 95% intervals; 0 is the middle of the closest pair of "
-            "bounds. The gap at M = 1 or T = 1 is the divergence of q; a gap that T does not "
-            "close is a chain that has not mixed. If q were correct, both would lie on 0 from the "
-            "start."
+            "bounds. The gap at M = 1 or T = 1 estimates the divergence of q; a gap that T does "
+            "not close is a chain that has not mixed. If q were correct, both would lie on 0 from "
+            "the start."
         )
     jobs.panel(state, follow=True)

@@ -20,9 +20,9 @@ READ = {
     f"for the M draws that are weighed: Figure 3. {MARKS} {BARE} If q were correct, all curves "
     "would lie about 0.",
     "over-m": "Along each curve, more draws of the same q are weighed by p / q; along that of "
-    "IWVI, q is trained anew for each M. Where it lies on VI's, training with M buys nothing that "
-    "weighing does not. The dashed line falls as 1/M, the rate of KL(q‖p) for large M. "
-    f"{MARKS} If q were correct, curves would lie about 0 from M = 1 on.",
+    "IWVI, q is trained anew for each M. Where it lies on VI's, nothing shows that training "
+    "with M buys what weighing does not. The dashed line falls as 1/M, the rate of KL(q‖p) for "
+    f"large M. {MARKS} If q were correct, curves would lie about 0 from M = 1 on.",
 }
 """Reading guide of each view, with its appearance under a correct q."""
 

@@ -58,7 +58,8 @@ def _figure(study: JointTestStudy, chains: JointChains) -> None:
     live.chart(payload, key="joint", url=("turn",), save_as="Joint test")
     st.caption(
         "The statistic is the farthest of all functions; the signs of a chain's differences are "
-        "flipped together, which makes the p-value after each turn exact. If q were correct, "
+        "flipped together, which makes the p-value after each turn exact, though not that of the "
+        "turn that looks worst. If q were correct, "
         "each line would be in the band after 19 of 20 turns on average, and the red line would "
         "be a draw of the grey histogram."
     )

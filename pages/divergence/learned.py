@@ -11,7 +11,7 @@ from validation_core.symmetric_divergence.learned import (
     ClassifierDivergence,
     DivergenceComparison,
 )
-from validation_core.symmetric_divergence.nats_text import format_number
+from validation_core.symmetric_divergence.nats_text import format_number, with_unit
 
 
 def show(run: InferenceRun) -> None:
@@ -49,8 +49,8 @@ def _figures(key: str, comparison: DivergenceComparison) -> None:
     st.markdown(
         f"The classifier's **estimate** is {meaning.in_words(comparison.estimate)}; the exact "
         f"densities give {meaning.in_words(comparison.exact)}. Its AUC is "
-        f"{comparison.auc.estimate:.3f}, of at most {comparison.auc_exact.estimate:.3f} that the "
-        "log ratio itself has."
+        f"{comparison.auc.estimate:.3f}; the log ratio itself, the best score that there is, has "
+        f"{comparison.auc_exact.estimate:.3f}."
     )
     if comparison.estimate.high < comparison.exact.low / 2:
         st.markdown(
@@ -61,7 +61,7 @@ def _figures(key: str, comparison: DivergenceComparison) -> None:
         st.markdown(
             "The exact terms have a heavy tail: a few dominate the mean, and its interval is "
             f"too narrow. Their median is {format_number(comparison.exact.median)}, their largest "
-            f"{format_number(comparison.exact.largest)} nats."
+            f"{with_unit(comparison.exact.largest)}."
         )
     live.chart(
         live.once(("learned", key), lambda: meaning.learned_payload(comparison)),

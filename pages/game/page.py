@@ -16,7 +16,7 @@ from validation_core.game.deal import Deal, deal
 from validation_core.game.plots import PLOTS
 from validation_core.game.points import BEST, LIVES, Game, Score
 from validation_core.game.rounds import DEFECTS, LEVELS, ROUNDS, Defect, Level
-from validation_core.text import count_text, said_equals
+from validation_core.text import count_text, said_equals, share_text
 
 MOVED = "defect-moved-on"  # answers whose round the player has left
 
@@ -112,9 +112,9 @@ def _plot(dealt: Deal, drawn: plots.RoundPlots, telling: plot_power.PlotPower | 
         low, high = telling.interval(plot)
         words = (
             f"Red dashes: mean of {plot_power.REPEATS} other rounds with this q. {about.test}: p "
-            f"{said_equals(drawn.pvalues[plot])} here; at 5% it rejects in "
-            f"{telling.found[plot]} of {plot_power.REPEATS} "
-            f"(95% interval {low:.0%} to {high:.0%})."
+            f"{said_equals(drawn.pvalues[plot])} here{dealt.chosen_text(drawn.pvalues[plot])}; of "
+            f"those others it rejects {telling.found[plot]} at 5% "
+            f"(95% interval {share_text(low)} to {share_text(high)})."
         )
     charts.captioned(st.container(), about.title, picture, f"defect-{key}", words)
 

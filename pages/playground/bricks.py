@@ -41,5 +41,8 @@ def bricks(name: str, study: PlaygroundStudy, seen: Playground) -> tuple[float, 
     if state is None:
         trial_data = trial_study.load(services().store)
         assert trial_data is not None, "its job is done"
-        live.chart(pvalue_bricks.trial_payload(trial_data, method), key="opened")
+        opened = pvalue_bricks.trial_payload(
+            trial_data, method, correct=study.benchmark.is_exact(trial_study.gamma)
+        )
+        live.chart(opened, key="opened")
     return gamma, beta

@@ -61,9 +61,11 @@ def _numbers(power: BoundaryPower, n: int, m: int, c: float, degrees: float) -> 
     return pd.DataFrame(
         {
             "Test": name,
-            "Power, closed form": "none known" if rate != rate else f"{rate:.1%}",
+            "Power, closed form": "none known"
+            if rate != rate
+            else pictures.closed_form_text(rate),
             "Trials that rejected": f"{count:.0f} of {power.trials}",
-            "Would reject a correct q": pictures.false_alarm_text(alarm),
+            "Would reject a correct q": pictures.closed_form_text(alarm),
         }
         for name, rate, count, alarm in zip(names, exact, counts, alarms, strict=True)
     ).set_index("Test")

@@ -8,6 +8,7 @@ from tests.browser.driving import settled
 from validation_core.lessons import LESSONS, blind_prior
 from validation_core.lessons.blind_prior import SIZES
 from validation_core.store import SHIPPED, Store
+from validation_core.text import share_text
 
 
 def test_a_student_goes_through_it(visit):
@@ -27,16 +28,17 @@ def test_a_student_goes_through_it(visit):
     page.get_by_role("slider", name=re.compile("^Simulations")).press("Home")
     page.get_by_role("slider", name=re.compile("^How blind")).press("Home")
     expect(spoken).to_contain_text(
-        f"q is correct. At n = 20 SBC rejects {share[0, -1, 0, 0, 0]:.0%}"
+        f"q is correct. At n = 20 SBC rejects {share_text(share[0, -1, 0, 0, 0])}"
     )
-    expect(spoken).to_contain_text(f"CoLT {share[3, -1, 0, 0, 0]:.0%}")
+    expect(spoken).to_contain_text(f"CoLT {share_text(share[3, -1, 0, 0, 0])}")
     page.get_by_role("button", name="Break it: half blind").first.click()
     expect(spoken).to_contain_text(
-        f"blind in a share of the draws, alpha = 0.5. SBC rejects {share[0, -1, 1, 5, -1]:.0%}"
+        "blind in a share of the draws, alpha = 0.5. SBC rejects "
+        f"{share_text(share[0, -1, 1, 5, -1])}"
     )
     page.get_by_role("slider", name="q ignores x").press("Home")
     expect(spoken).to_contain_text(
-        f"blind at a share of all x, alpha = 0.5. SBC rejects {share[0, -1, 0, 5, -1]:.0%}"
+        f"blind at a share of all x, alpha = 0.5. SBC rejects {share_text(share[0, -1, 0, 5, -1])}"
     )
     page.get_by_role("button", name="Break it: CoLT").first.click()
     page.get_by_role("slider", name="CoLT's centre").press("Home")
@@ -44,7 +46,7 @@ def test_a_student_goes_through_it(visit):
     for _ in range(n):
         page.get_by_role("slider", name=re.compile("^Simulations")).press("ArrowRight")
     expect(spoken).to_contain_text(
-        f"The centre does not move with x: CoLT rejects {share[3, 0, 0, -1, n]:.0%}"
+        f"The centre does not move with x: CoLT rejects {share_text(share[3, 0, 0, -1, n])}"
     )
     page.get_by_role("button", name="Why").first.click()
     expect(page.locator('[data-value="colt"]')).to_have_text(

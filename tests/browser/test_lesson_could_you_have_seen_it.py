@@ -40,7 +40,9 @@ def test_a_student_goes_through_it(visit):
     first = rejected[0, asked, 0, : TRIALS - 20].sum()
     expect(spoken).to_contain_text(f"of {TRIALS - 20} checks of a q that is 0.2 sd off, {first}")
     trials.press("Home")
-    expect(spoken).to_contain_text("0 reject. That share is the power: –, 95% interval 0% to 100%")
+    expect(spoken).to_contain_text(
+        "0 reject. That share estimates the power: –, 95% interval 0% to 100%"
+    )
     page.get_by_role("button", name="Break it").first.click()
     test = page.get_by_role("slider", name="Test", exact=True)
     test.press("End")

@@ -40,4 +40,4 @@ def test_what_is_said_follows_the_ball(visit):
     page.get_by_role("button", name="Break it: climb").first.click()
     page.get_by_role("slider", name="Steps uphill").fill(str(hunt.STEPS))
     last = hunt.share_with_interval(seen.path_inside[0, -1], hunt.N)
-    expect(words).to_contain_text(f"After {hunt.STEPS} steps: {last}")
+    expect(words).to_contain_text(f"At step {hunt.STEPS}: {last}")

@@ -43,7 +43,7 @@ class Boundary(Benchmark):
     @property
     def summary(self) -> str:
         """Effect of gamma on q, in one sentence."""
-        return "q moves the mean of theta by gamma posterior standard deviations."
+        return "q moves the mean of theta by gamma posterior standard deviations"
 
     @property
     def gammas(self) -> tuple[float, ...]:

@@ -116,7 +116,10 @@ class Lensing(Benchmark):
     @property
     def summary(self) -> str:
         """Effect of gamma on q, in one sentence."""
-        return "the score of q's diffusion is (1 − gamma) times the true one plus gamma a biased"
+        return (
+            "the score of q's diffusion is (1 − gamma) times the true one plus gamma times a "
+            "biased one"
+        )
 
     @property
     def label(self) -> str:

@@ -25,6 +25,17 @@ class Deal(NamedTuple):
     answers: tuple[Defect, ...]
     """ANSWERS of them, the right one among them, in the order in which they are shown."""
 
+    def chosen_text(self, pvalue: float) -> str:
+        """What the round's p-value was chosen for, to follow "here"; empty where none was found.
+
+        Args:
+            pvalue: of the plot's test.
+        """
+        if (pvalue <= _LEVEL) == (self.round.defect == "none"):
+            return ""
+        side = "above" if pvalue > _LEVEL else "at most"
+        return f", in a round dealt until p was {side} {_LEVEL:.0%}"
+
     @property
     def tell(self) -> str:
         """What gives the defect away in the plot, as the end of a sentence."""

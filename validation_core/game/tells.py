@@ -31,7 +31,7 @@ TELLS: Mapping[Plot, Mapping[Defect, str]] = {
         "q's draws on its extra mode lie below the true values.",
     },
     "units": {
-        "none": "blue and orange agree.",
+        "none": "blue and orange agree but for chance.",
         "biased": "blue is orange moved to one side.",
         "narrow": "blue is wider than orange.",
         "wide": "blue is narrower than orange.",

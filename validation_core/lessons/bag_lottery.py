@@ -159,9 +159,10 @@ class BagLottery(LessonStudy[_BagLotteryResult], spec="lesson_bag_lottery"):
             Stage(
                 title="Reveal",
                 words=sentence(
-                    "After {trials} bags the ranks are level, up to the grey band. From inside "
-                    "the bag nobody could tell which ball is true: that is what a correct q "
-                    f"means, and it is why SBC looks at ranks. All {TRIALS}: p-value {{p}}.",
+                    "Bags so far: {trials}. Every rank is equally likely, so the bars differ by "
+                    "chance alone, mostly within the grey band. From inside the bag nobody could "
+                    "tell which ball is true: that is what a correct q means, and it is why SBC "
+                    f"looks at ranks. All {TRIALS}: p-value {{p}}.",
                     trials=_TRIALS.words,
                     p=plain,
                 ),

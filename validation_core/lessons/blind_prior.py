@@ -42,7 +42,7 @@ from validation_core.methods import SBC, TARP
 from validation_core.rng import common, stream
 from validation_core.store import Store
 from validation_core.study import Report
-from validation_core.text import said_pvalue
+from validation_core.text import said_pvalue, share_text
 from validation_core.types import Array, Joint, MethodStyle, PosteriorTable
 
 ALPHAS = tuple(round(0.1 * step, 1) for step in range(11))
@@ -217,7 +217,7 @@ class BlindPrior(LessonStudy[_BlindPriorResult], spec="lesson_blind_prior"):
         share = rejection_rates(result)
         ways = ("follow", "mix", "alpha", "n")
         now = {
-            name: written(rates, "{:.0%}", *ways)
+            name: written(rates, share_text, *ways)
             for name, rates in zip(("sbc", "tarp", "followed", "colt", "c2st"), share, strict=True)
         }
         at = {"how": over(_blindness(), "mix", "alpha"), "n": _SIZE.words}
@@ -244,7 +244,7 @@ class BlindPrior(LessonStudy[_BlindPriorResult], spec="lesson_blind_prior"):
                 words=sentence(
                     "{how} At n = {n} SBC rejects {sbc} of batches, TARP with random references "
                     "{tarp}, with references that follow x {followed}, CoLT {colt}, C2ST {c2st}. "
-                    "If q were correct: 5%, for C2ST less.",
+                    "A correct q is rejected in 5%, by C2ST in less.",
                     **now,
                     **at,
                 ),
@@ -316,11 +316,14 @@ class BlindPrior(LessonStudy[_BlindPriorResult], spec="lesson_blind_prior"):
             Stage(
                 title="What it does not tell",
                 words=sentence(
-                    "Flat ranks do not say that q has learned from x: at alpha = {alpha} SBC "
-                    "passes {passed} of batches. And a rejection by CoLT depends on its centre: "
-                    "it sees only errors that change the mass of balls about it.",
+                    "Flat ranks do not say that q has learned from x: at alpha = {alpha}{correct} "
+                    "SBC passes {passed} of batches. And a rejection by CoLT depends on its "
+                    "centre: it sees only errors that change the mass of balls about it.",
                     alpha=_BLIND.words,
-                    passed=written(1 - share[0], "{:.0%}", *ways),
+                    correct=over(
+                        ["" if alpha else ", where it has," for alpha in _BLIND.grid], "alpha"
+                    ),
+                    passed=written(1 - share[0], share_text, *ways),
                 ),
                 panels=[2, 1],
                 sliders=["alpha", "n"],

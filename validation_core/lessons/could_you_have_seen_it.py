@@ -170,13 +170,13 @@ class CouldYouHaveSeenIt(LessonStudy[_RejectionCounts], spec="lesson_could_you_h
                 title="Reveal",
                 words=sentence(
                     f"{TESTS[0]}, {{n}} simulations: of {{trials}} checks of a {{kind}}, {{hits}} "
-                    "reject. That share is the {name}: {share}, 95% interval {low} to {high}. "
-                    "{advice}",
+                    "reject. That share estimates the {name}: {share}, 95% interval {low} to "
+                    "{high}. {advice}",
                     n=_SPENT.words,
                     kind=_by_gamma("correct q", "q that is {:g} sd off"),
                     name=_by_gamma("rate of false alarms", "power"),
                     advice=_by_gamma(
-                        "It is 5% at any number of simulations.",
+                        "The rate itself is 5% at any number of simulations.",
                         "More trials tell it better; more simulations raise it.",
                     ),
                     trials=_TRIALS.words,

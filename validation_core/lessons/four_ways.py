@@ -126,8 +126,8 @@ WAYS = (
         wrong="KS on R/K",
         right="KS on randomised ranks",
         words=f"The rank R of a true value among K draws has K + 1 values, so R/K is never "
-        f"uniform. With {_SIMULATIONS} simulations KS sees the steps. Spread each rank over its "
-        "own step by chance, and the p-values are valid.",
+        f"uniform: of few draws, KS sees the steps with {_SIMULATIONS} simulations. Spread each "
+        "rank over its own step by chance, and the p-values are valid.",
     ),
     _Way(
         slider=Slider(
@@ -138,9 +138,9 @@ WAYS = (
         short="same x",
         wrong="Multiple, same x",
         right="Multiple, own x",
-        words="p's sample and q's have the same x. What x adds to the scores then cancels, and "
-        "the null is narrower than Multiple assumes: it rejects too seldom, and misses small "
-        "errors of q. Give each side x of its own.",
+        words="p's sample and q's have the same x. What x adds to the scores then cancels: the "
+        "more it is, the narrower is the null than Multiple assumes. It rejects too seldom, and "
+        "misses small errors of q. Give each side x of its own.",
     ),
     _Way(
         slider=Slider("folds", FOLDS, label="Folds", form="{:g}", start=5),
@@ -214,7 +214,7 @@ class FourWaysStudy(LessonStudy[_FourWaysResult], spec="lesson_four_ways"):
                 + ", ".join(f"{{{guess.name}}}" for guess in guesses)
                 + f"; measured on {TRIALS} trials: "
                 + ", ".join(f"{size:.1f}%" for size in sizes)
-                + ". Each would be 5% if the test were valid.",
+                + ". Each would be 5%, but for chance, if the test were exact.",
                 **{guess.name: guess.words for guess in guesses},
             ),
         )
@@ -235,7 +235,7 @@ class FourWaysStudy(LessonStudy[_FourWaysResult], spec="lesson_four_ways"):
             Stage(
                 title="Reveal",
                 words=sentence(
-                    "False alarms in {trials} trials, wrong → right way on the same draws: "
+                    "Trials: {trials}. False alarms, wrong → right way on the same draws: "
                     + "; ".join(f"{way.title} {{{way.slider.name}}}" for way in WAYS)
                     + ". (5% is right.)",
                     trials=_TRIALS.words,
@@ -469,7 +469,7 @@ def _pvalues(pvalues: Array, way: _Way) -> Panel:
             ),
         ],
         title="p-values so far",
-        caption="Flat if the test is valid. The first bar is what a 5% test rejects; "
+        caption="Flat if the test is exact. The first bar is what a 5% test rejects; "
         "bars higher than the panel are cut.",
         x=Axis((0, 1), "p-value"),
         y=Axis((0, top), "trials"),

@@ -264,7 +264,7 @@ class Hunt(LessonStudy[_HuntResult], spec="lesson_hunt"):
                 title="Break it: climb",
                 words=sentence(
                     "What is wrong: {preset}. The ball climbs CoLT's objective at this one x, by "
-                    "its slope; CoLT's network learns a centre for every x. After {steps} steps: "
+                    "its slope; CoLT's network learns a centre for every x. At step {steps}: "
                     "{inside} of the true values it climbed on, {fresh} of those in "
                     f"{FRESH} fresh batches.{{luck}}",
                     preset=_PRESET.words,

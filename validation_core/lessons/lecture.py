@@ -24,7 +24,7 @@ from validation_core.lessons import (
 )
 from validation_core.lessons.lesson import Lesson
 from validation_core.store import Store
-from validation_core.text import equals
+from validation_core.text import equals, share_text
 
 TITLE = "Can this posterior be trusted?"
 WRAP_UP = 3
@@ -111,7 +111,7 @@ def _pvalues(result: Any) -> dict[str, str]:
         "power": f"{hits[strong] / rain.TRIALS:.1%}",
         "low": f"{low:.1%}",
         "high": f"{high:.1%}",
-        "weak": f"{hits[weak] / rain.TRIALS:.0%}",
+        "weak": f"{hits[weak] / rain.TRIALS:.1%}",
     }
 
 
@@ -122,14 +122,14 @@ def _blind(result: Any) -> dict[str, str]:
     low, high = statistics.binomial_bounds(blind_prior.TRIALS, blind_prior.ALPHA, 0.95)
     return {
         "trials": str(blind_prior.TRIALS),
-        "sbc": f"{rates[0]:.0%}",
+        "sbc": share_text(rates[0]),
         "count": str(sbc),
         "low": str(low),
         "high": str(high),
         "inside": "inside" if low <= sbc <= high else "outside",
-        "tarp": f"{rates[1]:.0%}",
-        "colt": f"{rates[3]:.0%}",
-        "c2st": f"{rates[4]:.0%}",
+        "tarp": share_text(rates[1]),
+        "colt": share_text(rates[3]),
+        "c2st": share_text(rates[4]),
     }
 
 
@@ -242,7 +242,8 @@ SCENES: tuple[Scene, ...] = (
         "simulations, finds p = 0.4 and says that q is calibrated. What is wrong?",
         "(a) Half the bias takes four times as many, about {four}; measured: {small}, {ratio} "
         "times as many. (b) With 100 simulations a bias of 0.2 goes unnoticed in {missed} of "
-        "checks: the paper can only say that no larger error was found.",
+        "checks: finding nothing says little of such a bias, and does not show that q is "
+        "calibrated.",
     ),
 )
 """The lecture's five scenes, in their order."""

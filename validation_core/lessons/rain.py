@@ -33,7 +33,7 @@ from validation_core.rng import common, stream
 from validation_core.scores import LinearBoundary
 from validation_core.store import Store
 from validation_core.study import Report
-from validation_core.text import said_equals
+from validation_core.text import count_text, said_equals
 from validation_core.types import Array, Integers
 
 GAMMAS = tuple(round(0.05 * step, 2) for step in range(13))
@@ -233,8 +233,8 @@ def _counted(hits: Array) -> list[list[str]]:
     """Rejections (T + 1, G) so far in words; nothing before the first trial."""
     return [
         [
-            f"With gamma = {gamma:g} throughout, {hit:g} of these {count} trials would have p at "
-            f"most 5%{'' if gamma else ': one in twenty is what a correct q gives'}. "
+            f"With gamma = {gamma:g} throughout, {hit:g} of {count_text(count, 'trial')} would "
+            f"have p at most 5%{'' if gamma else ': one in twenty is what a correct q gives'}. "
             if count
             else ""
             for gamma, hit in zip(GAMMAS, row, strict=True)

@@ -270,8 +270,9 @@ class TenMoreSteps(LessonStudy[_TrainedSteps], spec="lesson_ten_more_steps"):
                 title="Break it",
                 words=sentence(
                     "Score: {score}. Test points from {source}: Uniform rejects {uniform}, C2ST "
-                    "{c2st}. Where q is correct, all p-values together are flat (KS p-value "
-                    "{flat}). C2ST's accuracy then varies {sd} times as much as its test assumes.",
+                    "{c2st}. Where q is correct, all p-values together are flat but for chance "
+                    "(KS p-value {flat}). C2ST's accuracy then varies {sd} times as much as its "
+                    "test assumes.",
                     score=_SCORE.words,
                     source=_SOURCE.words,
                     uniform=rates["uniform"],

@@ -285,7 +285,7 @@ class Method(Specification):
         del benchmark
         if cell.beta > 0 and cls().degrades:
             return (
-                "its degraded network no longer tells the samples apart, or ranks them the wrong "
+                "its degraded network hardly tells the samples apart, or ranks them the wrong "
                 "way round.",
                 "collapse",
             )

@@ -62,7 +62,8 @@ class C2ST(Method):
         if cell.beta > 0:
             return (
                 "the degraded network's threshold no longer lies between the samples, or its "
-                "order is reversed: accuracy is one half or less, and the test is one-sided.",
+                "order is reversed: accuracy is near one half or below, and the test looks to one "
+                "side.",
                 "collapse",
             )
         return (

@@ -196,8 +196,8 @@ class MMDFuse(Method):
         points = cell.options.get("points")
         used = f"{points} points of each side" if points else "its points"
         return (
-            f"it compares {used} of theta and x together by kernels that learn nothing: an error "
-            "in the conditional is small beside the spread of x.",
+            f"it compares {used} of theta and x together by kernels that learn nothing: this "
+            "error of the conditional is small beside the spread of x.",
             "",
         )
 

@@ -161,8 +161,8 @@ class SBC(Method):
                 "blind",
             )
         return (
-            "it ranks one parameter at a time: an error that leaves every marginal in place on "
-            "average, in correlations or with a sign that differs from x to x, is not seen.",
+            "it ranks one parameter at a time, over all x together: in that, this error changes "
+            "too little to see at this number of draws.",
             "blind",
         )
 

@@ -151,14 +151,14 @@ class TARP(Method):
                     "q ignores x, and so do its references: distances of true values and "
                     "draws share one law."
                     if getattr(benchmark, "perturbation", "") == "blind_prior"
-                    else "its random references lie anywhere: most balls it asks about have "
-                    "nothing to do with where q is wrong at this x."
+                    else "its random references lie anywhere: the mass of most balls round them "
+                    "changes too little by this error to see at this number of draws."
                 ),
                 "references",
             )
         return (
-            "its references follow the mean: an error that leaves the mass of balls round the "
-            "mean in place is not seen.",
+            "its references follow the mean: the mass of balls round it changes too little by "
+            "this error to see at this number of draws.",
             "references",
         )
 

@@ -31,10 +31,11 @@ from validation_core.sweep.rates import counts_of, rate_interval
 from validation_core.text import (
     capitalise,
     first_text,
-    interval_text,
     level_text,
     list_text,
     range_text,
+    share_interval_text,
+    share_text,
 )
 from validation_core.types import Array, MethodStyle, PowerCell
 
@@ -97,7 +98,10 @@ def trials_text(cells: Sequence[PowerCell]) -> str:
             "reads one: a curve is their mean, its band reaches from the lowest to the highest "
             "of their 95% Wilson intervals."
         )
-    return f"{counts} trials a point; bands are 95% Wilson intervals with one trained network."
+    return (
+        f"{counts} trials a point; bands are 95% Wilson intervals of each, with one trained "
+        "network."
+    )
 
 
 def _place(cell: PowerCell, x: Along) -> float:
@@ -370,8 +374,11 @@ def answer(sweep: Sweep, progress: Progress) -> str:
     here.sort(key=lambda cell: (-cell.rate, cell.label))
     count = len(sweep.methods)
     far = "" if len(here) == count else f"with {len(here)} of {count} tests run so far"
-    if axis == "gamma" and sweep.benchmark.is_exact(at):
-        return f"q is correct here: {', '.join(filter(None, (_false_alarms(here), far)))}."
+    if sweep.benchmark.is_exact(at if axis == "gamma" else sweep.gammas[0]):
+        said = _false_alarms(here)
+        if axis == "beta":
+            said = f"{where_text(sweep, at)} {said}"
+        return f"q is correct here: {', '.join(filter(None, (said, far)))}."
     parts = filter(None, (where_text(sweep, at), far, f"q is rejected {_by_whom(here)}"))
     return f"{capitalise(', '.join(parts))}."
 
@@ -379,11 +386,11 @@ def answer(sweep: Sweep, progress: Progress) -> str:
 def _by_whom(here: Sequence[PowerCell]) -> str:
     """Rejection rates of tests at one place, the highest first, in words."""
     best, last = here[0], here[-1]
-    most, least = (f"{cell.rate:.0%}" for cell in (best, last))
+    most, least = (share_text(cell.rate) for cell in (best, last))
     by_rate: dict[str, list[str]] = defaultdict(list)
     for cell in here:
-        by_rate[f"{cell.rate:.0%}"].append(cell.label)
-    share = f"{interval_text((best.rate, *rate_interval(best)), '.0%')} of {_trials(best)}"
+        by_rate[share_text(cell.rate)].append(cell.label)
+    share = f"{share_interval_text((best.rate, *rate_interval(best)))} of {_trials(best)}"
     parts = [f"in {share} by {_named(by_rate.pop(most))}"]
     lowest = by_rate.pop(least, [])
     if by_rate:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import bdtr, bdtrik, betaincinv, ndtri
+from scipy.special import bdtr, bdtrik, betaincinv, ndtr, ndtri
 
 from validation_core.types import Float, Integers
 
@@ -78,6 +78,23 @@ def _within(level: float) -> float:
     if not 0 < level < 1:
         raise ValueError(f"a level lies within (0, 1); got {level}; give 0.95 for 95%")
     return level
+
+
+def higher_rate_pvalue(high: ArrayLike, low: ArrayLike, trials: int) -> Float:
+    """One-sided p-value (...) that one rate is above another, each counted in as many trials.
+
+    The pooled normal test of two proportions. It is conservative where both tests saw the same
+    draws, so that their rejections go together.
+
+    Args:
+        high: rates (...) said to be higher.
+        low: rates (...) said to be lower.
+        trials: behind each rate.
+    """
+    one, other = np.asarray(high, np.float64), np.asarray(low, np.float64)
+    pooled = (one + other) / 2
+    error = np.sqrt(2 * pooled * (1 - pooled) / trials)
+    return np.asarray(ndtr(-(one - other) / np.where(error > 0, error, 1)))
 
 
 def holm(pvalues: ArrayLike) -> Float:

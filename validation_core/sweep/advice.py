@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 from validation_core.methods import LC2ST, SBC, TARP, CoLT, Multiple, Uniform, WithinX
 from validation_core.methods.base import Method
+from validation_core.text import count_text
 
 Want = Literal["verdict", "exact", "place", "observation"]
 WANTS: dict[Want, str] = {
@@ -23,7 +24,7 @@ WANTS: dict[Want, str] = {
 _FEW_DRAWS = 20  # of q at an x: fewer make ranks coarse and a ball's mass noisy
 _QUICK = 5.0  # seconds in which no network is worth training
 _FEW_POINTS = 200  # test points below which asymptotic laws are not to be trusted
-_MOST_M = 50  # the rank's noise falls as 1/m: more calibration draws buy little
+_MOST_M = 50  # the variance that calibration adds falls as 1/m: more calibration draws buy little
 _LEAST_ROWS = 40  # half of them train, a quarter of those are held out
 
 
@@ -72,16 +73,7 @@ def calibration(at: Situation) -> int:
 
 def _verdict(at: Situation) -> _Advice:
     if at.seconds < _QUICK:
-        return _Advice(
-            TARP(reference="x") if at.draws >= _FEW_DRAWS else SBC(),
-            (
-                f"{at.seconds:g} s train no network; ranks of the draws themselves take "
-                "milliseconds.",
-            ),
-            "It sees little of what is wrong in the shape of the joint posterior.",
-            SBC(),
-            "It names the parameters that are off.",
-        )
+        return _untrained(at)
     m = calibration(at)
     if m >= 5:
         return _Advice(
@@ -89,7 +81,7 @@ def _verdict(at: Situation) -> _Advice:
             (
                 f"{at.more:,} further true pairs give each of the {at.pairs:,} test points m = "
                 f"{m} calibration draws of its own.",
-                "The rank's noise falls as 1/m"
+                "The variance that calibration adds to a rank falls as 1/m"
                 + (f"; beyond {_MOST_M} little is gained." if m == _MOST_M else "."),
                 "It uses the order of the scores only, so that a weak classifier costs power, "
                 "never validity.",
@@ -98,13 +90,15 @@ def _verdict(at: Situation) -> _Advice:
             Multiple(),
             f"The same question with {at.pairs:,} draws from p, if its law may be asymptotic.",
         )
+    if at.pairs < _LEAST_ROWS:
+        return _untrained(at)
     if at.draws >= _FEW_DRAWS:
         return _Advice(
             WithinX(),
             (
-                "True pairs are few, draws of q are not: each true value is ranked among "
-                f"{at.draws} draws at its own x.",
-                "Exact for any classifier, and no row is spent on a second block.",
+                f"Each true value is ranked among q's {at.draws:,} draws at its own x: no further "
+                "true pair is needed.",
+                "Exact for any classifier that learnt from other rows.",
             ),
             "It needs the true value and the draws of q at the same x.",
             CoLT(),
@@ -113,8 +107,9 @@ def _verdict(at: Situation) -> _Advice:
     return _Advice(
         Multiple(),
         (
-            "Neither true pairs nor draws of q are cheap: it takes one of each per row, as C2ST "
-            "does.",
+            f"With {count_text(at.draws, 'draw')} of q at each x and {at.more:,} further true "
+            f"pairs for {at.pairs:,} test points it takes one true value and one draw per row, as "
+            "C2ST does.",
             "It reads the order of the scores, not their threshold: a classifier that scores "
             "all draws too high costs it nothing.",
             "A classifier near its random start may order the draws the wrong way round: then "
@@ -129,6 +124,8 @@ def _verdict(at: Situation) -> _Advice:
 
 def _exact(at: Situation) -> _Advice:
     m = calibration(at)
+    if at.seconds < _QUICK:
+        return _untrained(at)
     if m >= 1 and at.draws < _FEW_DRAWS:
         return _Advice(
             Uniform(m=m),
@@ -140,13 +137,13 @@ def _exact(at: Situation) -> _Advice:
             SBC(),
             "Exact for each parameter, with no network.",
         )
-    if at.draws >= 2 and at.seconds >= _QUICK:
+    if at.draws >= 2 and at.pairs >= _LEAST_ROWS:
         return _Advice(
             WithinX(),
             (
-                f"Given x, the true value and q's {at.draws} draws are exchangeable if q is "
+                f"Given x, the true value and q's {at.draws:,} draws are exchangeable if q is "
                 "correct: the rank is exactly uniform for any score learnt on other rows.",
-                "It needs no true pair beyond those that it tests.",
+                "It needs no further true pair.",
             ),
             "The score is learnt on half of the rows.",
             SBC(),
@@ -161,17 +158,52 @@ def _exact(at: Situation) -> _Advice:
     )
 
 
+def _untrained(at: Situation) -> _Advice:
+    """The test for a moment, or for few pairs: ranks of the draws themselves, exact for any q."""
+    lacking = f"{at.seconds:g} s train no network"
+    if at.seconds >= _QUICK:
+        lacking = f"{at.pairs} pairs are too few to learn a score from"
+    why = (
+        f"{lacking}; ranks of the draws themselves need none, and are exactly uniform under q = "
+        "p.",
+    )
+    if at.draws < _FEW_DRAWS:
+        return _Advice(
+            SBC(),
+            (*why, "It names the parameters that are off."),
+            "Blind to correlations between parameters and to a q that ignores x.",
+            TARP(reference="x"),
+            "Exact too, and its points that follow x see a q that ignores it.",
+        )
+    return _Advice(
+        TARP(reference="x"),
+        why,
+        "It sees little of what is wrong in the shape of the joint posterior.",
+        SBC(),
+        "It names the parameters that are off.",
+    )
+
+
+def _longer(at: Situation) -> tuple[str, ...]:
+    """That the time is too short for a test without a stand-in; nothing where it is not."""
+    if at.seconds >= _QUICK:
+        return ()
+    return (f"It trains a network first, which takes longer than {at.seconds:g} s.",)
+
+
 def _place(at: Situation) -> _Advice:
     few = at.draws < _FEW_DRAWS or at.pairs < _LEAST_ROWS
+    have = f"{count_text(at.pairs, 'pair')} with {count_text(at.draws, 'draw')}"
     return _Advice(
         CoLT(),
         (
             "It learns a centre at each x and a distance: the ball to which q gives the "
             "wrong mass.",
             "Its p-value is exact, its place was learnt on other rows.",
+            *_longer(at),
         ),
-        f"{at.pairs} pairs with {at.draws} draws are few to learn a place from: bring at least "
-        f"{_LEAST_ROWS} and {_FEW_DRAWS}."
+        f"{have} each are few to learn a place from: bring at least {_LEAST_ROWS} pairs with "
+        f"{_FEW_DRAWS} draws."
         if few
         else "It names one ball at each x: further errors elsewhere may stay unnamed.",
         LC2ST(points=1),
@@ -180,12 +212,12 @@ def _place(at: Situation) -> _Advice:
 
 
 def _observation(at: Situation) -> _Advice:
-    del at
     return _Advice(
         LC2ST(points=1),
         (
             "It asks at your x alone, and needs no true parameter there.",
             "Its null is learnt by swapping true value and draw within each pair.",
+            *_longer(at),
         ),
         "Exact only if q is correct at every x; at one x its law is asymptotic.",
         CoLT(),

@@ -12,7 +12,7 @@ from validation_core.drawing.style import NULL, P, Q
 from validation_core.statistics import divergence_mean
 from validation_core.symmetric_divergence.bounds import STATES, Bounds
 from validation_core.symmetric_divergence.lines import SCALE, NatsAxis, log_axis
-from validation_core.symmetric_divergence.nats_text import format_number
+from validation_core.symmetric_divergence.nats_text import format_number, with_unit
 from validation_core.symmetric_divergence.runs import MS
 from validation_core.text import signed_text
 
@@ -43,11 +43,12 @@ def bounds_payload(weighed: Bounds, annealed: Bounds) -> live.Payload:
             )
         ],
         headline=sentence(
-            "The ELBO is {elbo} nats, its mirror at the true z {mirror}; what lies between them, "
-            "{gap} nats, is the divergence.",
+            "The ELBO is {elbo} nats, its mirror at the true z {mirror}, means over {count} data "
+            "sets; what lies between them, {gap}, estimates the divergence.",
             elbo=signed_text(elbo, ",.2f"),
             mirror=signed_text(mirror, ",.2f"),
-            gap=format_number(mirror - elbo),
+            count=f"{weighed.lower.shape[1]}",
+            gap=_gap(weighed, 0),
         ),
     )
 
@@ -87,10 +88,11 @@ def _panel(
 
 def _gaps(places: Sequence[int], letter: str, each: Bounds) -> str:
     """The first and the last gap, with their intervals."""
-    texts = [
-        f"{format_number(float(each.gap.estimate[i]))} nats (95% interval "
-        f"{format_number(float(each.gap.low[i]))} to {format_number(float(each.gap.high[i]))}) at "
-        f"{letter} = {places[i]}"
-        for i in (0, -1)
-    ]
+    texts = [f"{_gap(each, i)} at {letter} = {places[i]}" for i in (0, -1)]
     return f"Apart: {texts[0]}, {texts[1]}."
+
+
+def _gap(each: Bounds, i: int) -> str:
+    """A gap with its interval."""
+    middle, low, high = (float(end[i]) for end in each.gap)
+    return f"{with_unit(middle)} (95% interval {format_number(low)} to {format_number(high)})"

@@ -33,9 +33,9 @@ from validation_core.drawing.style import NULL, P, method_style
 from validation_core.drawing.style import OBSERVED as RED
 from validation_core.store import Store
 from validation_core.symmetric_divergence.lines import SCALE
-from validation_core.symmetric_divergence.nats_text import format_number, tick_label
+from validation_core.symmetric_divergence.nats_text import tick_label, with_unit
 from validation_core.symmetric_divergence.runs import InferenceRun, RunTermsStudy
-from validation_core.text import count_text
+from validation_core.text import count_text, share_text
 from validation_core.types import Array
 
 WIDTHS = (1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
@@ -108,16 +108,16 @@ def broad_payload(priors: Sequence[WidePrior]) -> live.Payload:
 
 def _said(prior: WidePrior) -> str:
     d, alike = prior.d, prior.alike & np.isfinite(prior.d)
-    every = f"the median of d is {_median(d[np.isfinite(d)])} nats over all {len(d)} data sets"
+    every = f"the median of d is {_median(d[np.isfinite(d)])} over all {len(d)} data sets"
     if not alike.any():
         return f"{every}; none of them resembles the real one."
-    return (
-        f"{every}, and {_median(d[alike])} over the {int(alike.sum())} that resemble the real one."
-    )
+    few = int(alike.sum())
+    those = f"the {few} that resemble" if few > 1 else "the only one that resembles"
+    return f"{every}, and {_median(d[alike])} over {those} the real one."
 
 
 def _median(d: Array) -> str:
-    return format_number(float(np.median(d)))
+    return with_unit(float(np.median(d)))
 
 
 def _rates(priors: Sequence[WidePrior]) -> Panel:
@@ -126,8 +126,8 @@ def _rates(priors: Sequence[WidePrior]) -> Panel:
     real = OBSERVED / OPERATIONS
     top = 1.1 * float(shares.max())
     captions = [
-        f"In {prior.extreme.sum() / prior.rates.size:.0%} of simulated hospitals nobody dies or "
-        "everybody does."
+        f"In {share_text(prior.extreme.sum() / prior.rates.size)} of simulated hospitals nobody "
+        "dies or everybody does."
         for prior in priors
     ]
     return Panel(
@@ -156,7 +156,7 @@ def _terms(priors: Sequence[WidePrior]) -> Panel:
     nats = SCALE.ticks(float(np.nanmin(d)), float(np.nanmax(d)), 7)
     middle = SCALE.at(np.array([[np.nanmedian(row)] * 2 for row in d]))
     captions = [
-        f"Mean {format_number(float(np.nanmean(row)))} nats; at the left "
+        f"Mean {with_unit(float(np.nanmean(row)))}; at the left "
         f"{count_text(int(prior.alike.sum()), 'data set')} like the real one."
         for row, prior in zip(d, priors, strict=True)
     ]

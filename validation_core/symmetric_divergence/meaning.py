@@ -147,10 +147,10 @@ def augmented_payload() -> live.Payload:
         ],
         panels=[_bounds(exact, bound, estimates, marginal), _conditionals()],
         headline=sentence(
-            "SKL(z) is {exact} nats; with this r, SKL(z, h) is {bound} nats, {more}. Algorithm 3 "
+            "SKL(z) is {exact}; with this r, SKL(z, h) is {bound}, {more}. Algorithm 3 "
             "estimates {said}.",
-            exact=format_number(exact),
-            bound=over([format_number(float(nats)) for nats in bound], "off"),
+            exact=with_unit(exact),
+            bound=over([with_unit(float(nats)) for nats in bound], "off"),
             said=over(intervals, "off"),
             more=over([_more(float(nats) - exact) for nats in bound], "off"),
         ),
@@ -234,7 +234,7 @@ def in_words(divergence: Divergence) -> str:
         format_number(divergence.high),
     )
     lost = f", {count} terms that are not finite left out" if count else ""
-    return f"{format_number(divergence.estimate)} nats (95% interval {low} to {high}{lost})"
+    return f"{with_unit(divergence.estimate)} (95% interval {low} to {high}{lost})"
 
 
 def learned_payload(comparison: DivergenceComparison) -> live.Payload:

@@ -32,7 +32,7 @@ from validation_core.drawing.null_histogram import null_histogram
 from validation_core.drawing.style import NULL, OBSERVED, P, Q, method_style
 from validation_core.rng import stream
 from validation_core.symmetric_divergence import MS, InferenceRun, RunResult, terms
-from validation_core.symmetric_divergence.nats_text import format_number, tick_label
+from validation_core.symmetric_divergence.nats_text import format_number, tick_label, with_unit
 from validation_core.symmetric_divergence.terms import (
     FLIPS,
     DatasetTerms,
@@ -77,8 +77,8 @@ def terms_payload(terms: TermSpread) -> live.Payload:
 
 def _mean(terms: TermSpread, i: int) -> str:
     low, high = format_number(float(terms.low[i])), format_number(float(terms.high[i]))
-    mean = format_number(float(terms.mean[i]))
-    return f"the mean term is {mean} nats (95% interval {low} to {high})"
+    mean = with_unit(float(terms.mean[i]))
+    return f"the mean term is {mean} (95% interval {low} to {high})"
 
 
 def _evidence(terms: TermSpread, i: int) -> str:
@@ -151,7 +151,7 @@ def _spread_out(terms: TermSpread, i: int) -> str:
     where, n = int(d.argmax()), len(d)
     summary = (
         f"Median {format_number(float(np.median(d)))}, largest {format_number(float(d[where]))} "
-        f"(data set {terms.places[where] + 1}), sd {format_number(float(d.std(ddof=1)))} nats; "
+        f"(data set {terms.places[where] + 1}), sd {with_unit(float(d.std(ddof=1)))}; "
         f"{int((d > 0).sum())} of {n} are above 0."
     )
     if terms.heavy[i]:

@@ -28,8 +28,9 @@ from validation_core.symmetric_divergence.lines import (
     staggered_places,
 )
 from validation_core.symmetric_divergence.lines import marks as line_marks
-from validation_core.symmetric_divergence.nats_text import ROUNDING, format_number
+from validation_core.symmetric_divergence.nats_text import ROUNDING, format_number, with_unit
 from validation_core.symmetric_divergence.runs import TermSummary, summarise_terms
+from validation_core.text import count_text
 from validation_core.types import Array, Integers, MethodStyle
 
 PREFIXES = (10, 25, 50, 100, 200)
@@ -169,7 +170,7 @@ def _interval(line: _SummaryCurve, at: Place) -> str:
         return f"less than {_CLOSEST:g} nats" if largest > ROUNDING else "0 nats to rounding"
     between = f"95% interval {format_number(low)} to {format_number(high)}; " if low == low else ""
     carried = ", most of it from one data set" * bool(line.numbers.dominated[at])
-    return f"{format_number(middle)} nats ({between}mean {format_number(mean)}{carried})"
+    return f"{with_unit(middle)} ({between}mean {format_number(mean)}{carried})"
 
 
 def answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
@@ -207,7 +208,7 @@ def _largest_mean(there: Sequence[tuple[float, str, _SummaryCurve]], at: Place) 
         return ""
     _, name, line = there[most]
     carried = ", most of it from one data set" * bool(line.numbers.dominated[at])
-    return f" Largest mean: {name}, {format_number(means[most])} nats{carried}."
+    return f" Largest mean: {name}, {with_unit(means[most])}{carried}."
 
 
 def panel_caption(
@@ -248,7 +249,7 @@ def _beyond(
         return []
     j, x = map(int, np.unravel_index(means.argmax(), means.shape))
     where = f"M = {places[x]}" if unit == "M" else f"{places[x]:,} {unit}"
-    most = f"{format_number(float(means[j, x]))} nats ({lines[j].label}, {where})"
+    most = f"{with_unit(float(means[j, x]))} ({lines[j].label}, {where})"
     return [f"Means beyond the axis: up to {most}."]
 
 
@@ -272,7 +273,7 @@ def _gap(line: _SummaryCurve, places: Sequence[int], unit: str, a: int, p: int) 
     )
     most = int(lost.max())
     some = "up to " if (lost[lost > 0] < most).any() else ""
-    return f"{where} (on {some}{most} data sets)"
+    return f"{where} (on {some}{count_text(most, 'data set')})"
 
 
 _HEIGHT, _MARGIN = 250, 104

@@ -94,15 +94,17 @@ def rank_histogram_panel(look: ConformalView, seen: Conformal) -> Panel:
 def _auc_texts(look: ConformalView, seen: Conformal) -> NDArray[np.str_]:
     """AUC with its interval, and the distance of p and q that it implies, in words: (G, B).
 
-    By the largest variance that a given AUC has, A (1 - A) over the smaller number of draws. A
+    By the largest variance that a given AUC has, A (1 - A) over the smaller number of draws, and
+    Wilson's interval with it: an AUC of 1 in a sample does not say that p and q never meet. A
     classifier that ranks backwards tells as much as one that ranks p above q.
     """
     n_q = oracle_rows(look.study)[1] if look.oracle else Q_ROWS
     auc = np.asarray(seen.auc, np.float64)
-    reach = float(ndtri(0.975)) * np.sqrt(auc * (1 - auc) / min(seen.pool, n_q))
-    bound = statistics.total_variation_bounds(np.maximum(auc - reach, 1 - auc - reach))[0]
+    draws = min(seen.pool, n_q)
+    low, high = statistics.wilson(auc * draws, draws)
+    bound = statistics.total_variation_bounds(np.maximum(low, 1 - high))[0]
     correct = np.array(look.correct(seen))[:, None]
-    texts = np.vectorize(auc_text)(auc, auc - reach, auc + reach, bound, correct)
+    texts = np.vectorize(auc_text)(auc, low, high, bound, correct)
     return np.asarray(texts)
 
 

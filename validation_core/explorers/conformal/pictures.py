@@ -30,7 +30,7 @@ from validation_core.explorers.conformal.view import (
     over_sliders,
     slider_texts,
 )
-from validation_core.text import by_chance_text, level_text, said_equals
+from validation_core.text import by_chance_text, count_text, level_text, said_equals
 
 
 def payload(look: ConformalView, seen: Conformal, counted: MeasuredPower | None) -> live.Payload:
@@ -109,7 +109,8 @@ def how_to_read(look: ConformalView, pool: int) -> str:
     if look.view == "Other tests":
         return (
             f"The same {n:,} draws of q, with {n:,} draws of p for all of them. If q were "
-            "correct, each red line would be a draw of its grey curve; dashed, the level."
+            "correct, T would be a draw of its grey curve, and the accuracy one of its grey curve "
+            "or, where the threshold is off, of a narrower one; dashed, the level."
         )
     return (
         "If q were correct: level bars, and the line inside the grey band in 95 of 100 samples. "
@@ -120,8 +121,8 @@ def how_to_read(look: ConformalView, pool: int) -> str:
 def _calibration(n: int, m: int, pool: int) -> str:
     if n * m <= pool:
         return (
-            f"Each of the {n:,} draws of q is ranked among {m} draws of p of its own: the test is "
-            "exact, however weak the classifier."
+            f"Each of the {n:,} draws of q is ranked among {count_text(m, 'draw')} of p of its "
+            "own: the test is exact, however weak the classifier."
         )
     return (
         f"{n:,} × {m} calibration draws are more than were scored: counts are drawn from the "

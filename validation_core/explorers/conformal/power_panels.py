@@ -29,6 +29,7 @@ from validation_core.explorers.conformal.view import (
     over_sliders,
 )
 from validation_core.methods.base import Method
+from validation_core.text import list_text
 from validation_core.types import Array, MethodStyle
 
 
@@ -44,8 +45,11 @@ def interpolate_rates(counted: MeasuredPower, gammas: Sequence[float], alpha: fl
 
 
 def _between(values: Array, axis: int, known: Any, wanted: Any) -> Array:
-    """Linear interpolation along an axis."""
-    return np.apply_along_axis(lambda row: np.interp(wanted, known, row), axis, values)
+    """Linear interpolation along an axis; NaN beyond what is known."""
+    nan = float("nan")
+    return np.apply_along_axis(
+        lambda row: np.interp(wanted, known, row, left=nan, right=nan), axis, values
+    )
 
 
 def _place(values: Any, gammas: Sequence[float]) -> Array:
@@ -113,18 +117,25 @@ def power_over_m(look: ConformalView, counted: MeasuredPower | None) -> list[Pan
                 ticks=x,
                 names=[f"{m}" for m in PAPER_M],
             ),
-            **_power_frame(counted, _legend(counted)),
+            **_power_frame(counted, _legend(counted), over_m=True),
         )
     ]
 
 
-def _power_frame(counted: MeasuredPower | None, legend: list[Key]) -> dict[str, Any]:
+def _power_frame(
+    counted: MeasuredPower | None, legend: list[Key], *, over_m: bool = False
+) -> dict[str, Any]:
     """Settings common to all power panels."""
     caption = "The trials come when the classifier has learnt."
     if counted and counted.old:
         caption = f"Grey: as it was before, {counted.said}. The new trials are on their way."
     elif counted:
-        caption = f"{counted.said}, straight lines between; shaded: 95% intervals."
+        caption = f"{counted.said}, straight lines between; shaded: each point's 95% interval."
+        if over_m:
+            betas = counted.trials.betas
+            places = list_text([f"{beta:g}" for beta in betas])
+            beyond = f", none beyond {betas[-1]:g}" if betas[-1] < BETAS[-1] else ""
+            caption = f"{counted.said}, counted at beta = {places}; lines between{beyond}."
     return {"y": rejection_axis(), "height": PANEL_HEIGHT, "legend": legend, "caption": caption}
 
 
@@ -198,8 +209,8 @@ def rank_noise_panel(look: ConformalView, seen: Conformal) -> Panel:
         ),
         height=PANEL_HEIGHT,
         caption=(
-            "How much one rank would vary with other calibration draws. It falls as 1/m: a larger "
-            "m gains ever less."
+            "How much one rank would vary with other calibration draws. It falls about as 1/m: a "
+            "larger m gains ever less."
         ),
     )
 

@@ -52,7 +52,7 @@ from validation_core.explorers.conformal.view import (
     slider_texts,
 )
 from validation_core.statistics.areas import Estimate
-from validation_core.text import interval_text, number_text, signed_text
+from validation_core.text import interval_text, level_text, number_text, share_text, signed_text
 from validation_core.types import Array
 
 _Z = float(ndtri(0.975))
@@ -97,7 +97,8 @@ def how_to_read_theory() -> str:
         f"Measured on {ROWS:,} draws of p and {ROWS:,} of q. ε² is the mean of (exp(score) − "
         "p/q)² over draws of q, so that ε also counts what no ranking sees: a wrong scale costs "
         "ε and no power. If q were correct: every mean rank one half, no gap, T within ±2 at any "
-        "n, and both tests at the dashed level however coarse the score."
+        f"n, and both tests at the dashed level, {level_text(LEVEL)} here, however coarse the "
+        "score."
     )
 
 
@@ -225,7 +226,7 @@ def _gap_panel(theory: ConformalTheory) -> Panel:
         caption=sentence(
             "{words} {tail} of ε² comes from 1 in 100 draws. {near}",
             words=over_sliders(theory, _gap_words(theory, gap, constant)),
-            tail=slider_texts(theory, np.asarray(theory.tail, float), "{:.0%}".format),
+            tail=slider_texts(theory, np.asarray(theory.tail, float), share_text),
             near=over([_low_noise(float(near)) for near in theory.near], "gamma"),
         ),
     )
@@ -238,13 +239,21 @@ def _gap_words(theory: ConformalTheory, gap: Array, constant: Array) -> Array:
             [
                 f"ε = {number_text(error, 2)}, where q is p and no ranking can be lost."
                 if np.isnan(most)
-                else f"Mean rank lost: {lost:.3f}, at ε = {number_text(error, 2)}. The theorem's "
-                f"bound holds with C = {most:.2f} at every beta."
+                else f"Mean rank lost: {signed_text(lost, '.3f')}, at ε = "
+                f"{number_text(error, 2)}. {_constant_text(most)}"
                 for lost, error in zip(gaps, errors, strict=True)
             ]
             for gaps, errors, most in zip(gap, theory.error, constant, strict=True)
         ]
     )
+
+
+def _constant_text(most: float) -> str:
+    """The least C with which the bound holds, rounded up; none where no mean rank was lost."""
+    if most <= 0:
+        return "Here chance hides it: no beta lost any, and C is not seen."
+    upwards = float(np.ceil(most * 1000) / 1000)
+    return f"The theorem's bound holds at every beta with C = {upwards:.3f} or more, as measured."
 
 
 def _low_noise(near: float) -> str:
@@ -310,7 +319,7 @@ def _lost_words(theory: ConformalTheory, oracle: Array) -> Array:
             [
                 ""
                 if same or not best > chance
-                else f" {_share_lost(slope / best)} of the oracle's T is lost."
+                else f" {share_lost(slope / best)} of the oracle's T is lost."
                 for slope in slopes
             ]
             for slopes, best, same in zip(theory.slope, oracle, _is_p(theory), strict=True)
@@ -318,9 +327,11 @@ def _lost_words(theory: ConformalTheory, oracle: Array) -> Array:
     )
 
 
-def _share_lost(kept: float) -> str:
-    """What is not kept; chance may bring a slope below 0 or above the oracle's."""
-    return {0: "All", 100: "None"}.get(round(100 * min(max(kept, 0), 1)), f"{1 - kept:.0%}")
+def share_lost(kept: float) -> str:
+    """What is not kept; chance may bring a slope above the oracle's, and beta one below 0."""
+    if kept <= 0:
+        return "All"
+    return "Less than 1%" if kept > 0.99 else share_text(1 - kept)
 
 
 def _growth(slope: float, critical: float, same: bool) -> str:
@@ -328,8 +339,11 @@ def _growth(slope: float, critical: float, same: bool) -> str:
     if same:
         return "q is p: T does not grow."
     chance = 2 / np.sqrt(ROWS)  # of the slope: T on all rows would not be 2
+    said = signed_text(slope, ".3f")
+    if slope < -chance:
+        return f"Its slope is {said}: it ranks the wrong way round, and T falls with n."
     if slope < chance:
-        return f"Its slope {signed_text(slope, '.3f')} may be chance."
+        return f"Its slope {said} may be chance."
     n = (critical / slope) ** 2
     return f"Its slope is {slope:.3f}: on average T is critical at n = {n:,.0f}."
 

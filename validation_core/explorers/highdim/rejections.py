@@ -13,7 +13,7 @@ from validation_core.explorers.conformal.power_study import conformal_pvalues
 from validation_core.methods.base import Method
 from validation_core.panels import power
 from validation_core.statistics import PooledLaw
-from validation_core.text import level_text, list_text
+from validation_core.text import level_text, list_text, share_text
 from validation_core.types import Array, Benchmark, BlockScores, Integers, MethodStyle
 
 LEVEL = 0.05
@@ -62,7 +62,7 @@ def power_panel(
 
 
 def rejections_in_words(
-    benchmark: Benchmark, methods: Sequence[Method], rates: Array, trials: int, *sliders: str
+    benchmark: Benchmark, methods: Sequence[Method], rates: Array, counted: str, *sliders: str
 ) -> tuple[str, dict[str, Over]]:
     """Template of a sentence with each method's rejection rate, and its {parts} over the sliders.
 
@@ -72,14 +72,14 @@ def rejections_in_words(
         benchmark: source of the draws.
         methods: the tests.
         rates: (methods, G, ...), the sliders' axes in their order, gamma first.
-        trials: behind each rate.
+        counted: the trials behind each rate, in words: `200 trials`.
         *sliders: names of the sliders.
     """
     first, *others = (method.label for method in methods)
     rest = [f"{label} in {{power{i + 1}}}" for i, label in enumerate(others)]
-    names = list_text([f"{first} rejects {{q}} in {{power0}} of {trials} trials", *rest])
+    names = list_text([f"{first} rejects {{q}} in {{power0}} of {counted}", *rest])
     correct = [benchmark.is_exact(gamma) for gamma in benchmark.gammas]
-    parts = {f"power{i}": written(rate, "{:.0%}", *sliders) for i, rate in enumerate(rates)}
+    parts = {f"power{i}": written(rate, share_text, *sliders) for i, rate in enumerate(rates)}
     parts["q"] = over(["a correct q" if yes else "q" for yes in correct], "gamma")
     allowed = f", where the level is {level_text(LEVEL)}"
     parts["level"] = over([allowed * yes for yes in correct], "gamma")

@@ -66,7 +66,8 @@ ITEMS: tuple[Item, ...] = (
         "Section 1, Figure 1 (c)",
         "A turned boundary weakens all tests; at a right angle the power is the level.",
         "agrees",
-        "At 90 degrees the score is alike under p and q, and every test rejects at its level.",
+        "At 90 degrees the score is alike under p and q, and every test rejects at its level or "
+        "less.",
         (_TURNED,),
         ("boundary", "c2st", "multiple", "uniform"),
     ),

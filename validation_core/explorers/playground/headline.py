@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 from validation_core.drawing.marks import Text, formatted, over, sentence, written
 from validation_core.explorers.playground.sizes import LEVEL, PlaygroundRates, short_title
 from validation_core.explorers.playground.study import METHODS, TRUE_DRAWS, Playground, Where
-from validation_core.text import level_text, said_equals
+from validation_core.statistics import higher_rate_pvalue
+from validation_core.text import level_text, said_equals, share_text
 from validation_core.types import Array
 
 _FAR = 3.0  # standard errors between two shares that chance does not explain
+_NAMED = 0.05  # chance that a test is named the most, or the fewest, though another ties with it
 _UNIFORM = [method.name for method in METHODS].index("uniform")
 
 
@@ -79,11 +81,11 @@ def _places(
             f"q puts {mass} of its draws into the purple region, the truth ",
         ),
     )
-    share = np.where(point, inside, formatted(where.inside_at, "{:.0%}"))
+    share = np.where(point, inside, formatted(where.inside_at, share_text))
     end = np.where(
         point,
         f" the region that holds {mass} of q's draws.",
-        np.where(apart, " at this x.", " at this x: alike, up to chance."),
+        np.where(apart, " at this x.", " at this x: no difference beyond chance."),
     )
     return begin, np.where(correct, "", share), np.where(correct, "", end)
 
@@ -92,7 +94,9 @@ def repeats_text(rates: PlaygroundRates, right: NDArray[np.bool_]) -> NDArray[np
     """How often repeats reject: Uniform, the strongest and the weakest test (G, B)."""
     texts = [
         [
-            _false_alarms(rate, rates.trials) if correct else _strongest_and_weakest(rate)
+            _false_alarms(rate, rates.trials)
+            if correct
+            else _strongest_and_weakest(rate, rates.trials)
             for rate in rates.rate[:, :, g].T
         ]
         for g, correct in enumerate(right)
@@ -101,7 +105,7 @@ def repeats_text(rates: PlaygroundRates, right: NDArray[np.bool_]) -> NDArray[np
 
 
 def _false_alarms(rate: Array, trials: int) -> str:
-    ends = list(dict.fromkeys(f"{end:.0%}" for end in (rate.min(), rate.max())))
+    ends = list(dict.fromkeys(share_text(end) for end in (rate.min(), rate.max())))
     return (
         f"The five tests reject this correct q in {' to '.join(ends)} of {trials} repeats, by "
         f"chance: each is set to at most {level_text(LEVEL)}."
@@ -113,21 +117,31 @@ def _others(count: int) -> str:
     return f"{('one', 'two', 'three', 'four')[count - 1]} other test{'s' * (count > 1)}"
 
 
-def _strongest_and_weakest(rate: Array) -> str:
-    """Uniform's share of repeats, then the tests with the most and the fewest rejections."""
-    percent = [round(100 * float(share)) for share in rate]
-    shown = [f"{share}%" for share in percent]
+def _strongest_and_weakest(rate: Array, trials: int) -> str:
+    """Uniform's share of repeats, then the tests with the most and the fewest rejections.
+
+    A test is named the most or the fewest where its rate stands apart from each of the others' at
+    5%, Bonferroni's share for each of them.
+    """
+    shown = [share_text(share) for share in rate]
     own = f"{shown[_UNIFORM]} of repeats"
     if len(set(shown)) == 1:
         return f"{own}, as would all five tests."
     # Uniform comes first among equals: its own share is already said.
-    order = sorted(range(len(rate)), key=lambda i: (-percent[i], i != _UNIFORM))
+    order = sorted(range(len(rate)), key=lambda i: (-rate[i], i != _UNIFORM))
     best, worst = order[0], order[-1]
     if shown[_UNIFORM] == shown[worst]:
         worst = _UNIFORM
+    apart = higher_rate_pvalue(rate[:, None], rate, trials) <= _NAMED / (len(rate) - 1)
+    if not apart[best, worst]:
+        ends = f"{shown[worst]} to {shown[best]}"
+        return f"{own}, and {trials} repeats tell no two of the five tests apart ({ends})."
 
     def place(i: int, alone: str) -> str:
         alike = shown.count(shown[i]) - 1
+        near = len(rate) - 1 - int((apart[i] | apart[:, i]).sum())
+        if near > alike:
+            return f"with {_others(near)} too near to tell"
         return f"and so would {_others(alike)}" if alike else alone
 
     strong, weak = (f"{short_title(METHODS[i])} would in {shown[i]}" for i in (best, worst))

@@ -45,7 +45,7 @@ def payload(study: PlaygroundStudy, seen: Playground, first: int = 0) -> live.Pa
         first: number of the first sample of its ranks.
     """
     places = [", ".join(signed_text(value, ".2f") for value in x) for x in seen.where.x_at]
-    rates, scale = _rates(seen), GammaScale.of(study.benchmark)
+    rates, scale = measured_rates(seen), GammaScale.of(study.benchmark)
     return live.payload(
         sliders=[
             replace(gamma_slider(seen, scale), sweep=True),
@@ -111,11 +111,11 @@ def beta_slider(betas: Sequence[float]) -> Slider:
 
 def _opening(seen: Playground) -> float:
     """Initial gamma: where the tests differ most."""
-    rates = _rates(seen).rate[:, 0]
+    rates = measured_rates(seen).rate[:, 0]
     return float(seen.gammas[np.ptp(rates, axis=0).argmax()])
 
 
-def _rates(seen: Playground) -> PlaygroundRates:
+def measured_rates(seen: Playground) -> PlaygroundRates:
     """Rejection rates, linearly interpolated between the measured betas."""
     hits, trials = seen.power(LEVEL)
     rate = hits / trials

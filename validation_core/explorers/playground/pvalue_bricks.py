@@ -41,7 +41,7 @@ from validation_core.explorers.playground.study import (
 from validation_core.explorers.playground.theta_panels import theta_frame
 from validation_core.methods.base import Method
 from validation_core.panels.gamma_scale import STRENGTH, GammaScale
-from validation_core.text import said_equals, signed_text
+from validation_core.text import said_equals, share_text, signed_text
 from validation_core.types import Array, Integers
 
 _COLUMNS = 20  # of the histogram of p-values
@@ -154,7 +154,7 @@ def _headline(
         f"{rejected.shape[-1]} trials{{chance}}.",
         gamma=over([_place(gamma, scale) for gamma in seen.gammas], "gamma"),
         right=over(np.where(right, ", where q is correct,", ""), "beta", "gamma"),
-        share=written(rejected.mean(-1), "{:.0%}", "beta", "gamma"),
+        share=written(rejected.mean(-1), share_text, "beta", "gamma"),
         chance=over(
             np.where(right, f", by chance: its level is {LEVEL:.0%}", f" at level {LEVEL:.0%}"),
             "beta",
@@ -175,14 +175,24 @@ def _piled(pvalues: Array) -> tuple[Integers, Integers]:
     return (upto * there).sum(-1) - 1, upto[..., -1, :]
 
 
-def trial_payload(trial: PlaygroundTrial, method: Method) -> live.Payload:
-    """Picture of one trial: its draws, and the scores or ranks that the test read."""
+def trial_payload(
+    trial: PlaygroundTrial, method: Method, *, correct: bool = False
+) -> live.Payload:
+    """Picture of one trial: its draws, and the scores or ranks that the test read.
+
+    Args:
+        trial: the trial.
+        method: its test.
+        correct: whether q is known to be correct, so that a rejection is chance.
+    """
     ranks = trial.ranks
     panels = [_drawn(trial)]
     if ranks.size:
         words = "rank", "draws", "if q = p"
         histogram = rank_histogram(ranks, SHOWN_BINS, words=words, height=PANEL_HEIGHT)
-        panels.append(replace(histogram, title="Its ranks"))
+        several = method.ranks_parameters and trial.p.shape[1] > 1
+        whose = ", of the parameter that is farthest off" * several
+        panels.append(replace(histogram, title=f"Its ranks{whose}"))
     else:
         both = np.concatenate([trial.scores_p, trial.scores_q])
         limits = style.padded(both)
@@ -198,10 +208,12 @@ def trial_payload(trial: PlaygroundTrial, method: Method) -> live.Payload:
                 legend=[("true p", style.P, "circle"), ("estimate q", style.Q, "circle")],
             )
         )
-    verdict = "rejects" if trial.pvalue <= LEVEL else "does not reject"
+    verdict = "rejects q" if trial.pvalue <= LEVEL else "does not reject q"
+    if correct and trial.pvalue <= LEVEL:
+        verdict = "rejects a correct q, by chance"
     return live.payload(
         panels=panels,
-        headline=f"This trial {verdict} q: {method.statistic} "
+        headline=f"This trial {verdict}: {method.statistic} "
         f"{signed_text(trial.statistic, '.3f')}, p-value {said_equals(trial.pvalue)}.",
     )
 

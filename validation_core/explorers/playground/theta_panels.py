@@ -27,7 +27,7 @@ from validation_core.explorers.playground.headline import one_point
 from validation_core.explorers.playground.sizes import COLT, LINE_BINS, PANEL_HEIGHT, SHOWN_DRAWS
 from validation_core.explorers.playground.study import DRAWS_PER_CELL, Where, theta_grid
 from validation_core.panels.colt.theta import filled_region
-from validation_core.text import interval_text
+from validation_core.text import share_interval_text, share_text
 from validation_core.types import Array
 
 _OUTSIDE = 0.04  # of the frame's width, where a region that goes on beyond it is closed
@@ -103,8 +103,9 @@ def _caption(where: Where, point: bool) -> Words:
 
 def _share_text(share: float, low: float, high: float) -> str:
     """A share in per cent with its interval, unless all three round alike."""
-    text = interval_text((share, low, high), ".0%")
-    return text if f"{low:.0%}" != f"{high:.0%}" else f"{share:.0%}"
+    if share_text(low) == share_text(high):
+        return share_text(share)
+    return share_interval_text((share, low, high))
 
 
 def _beyond(ends: tuple[float, float]) -> tuple[float, float]:

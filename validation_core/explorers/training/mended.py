@@ -133,12 +133,15 @@ def density_ratio(
 
 def describe_mend(found: MendedNats) -> list[str]:
     """Claim and truth in a sentence each, with 95% intervals."""
-    claimed, fall, before, after = (
+    fall = found.fall
+    verb = "falls" if fall.value >= 0 else "rises"
+    moved = fall if fall.value >= 0 else Estimate(-fall.value, fall.error)
+    claimed, by, before, after = (
         interval_text((one.value, *one.interval()))
-        for one in (found.claimed, found.fall, found.before, found.after)
+        for one in (found.claimed, moved, found.before, found.after)
     )
     offer = "" if found.offered else ": not above 0 for certain, so that none is offered"
     return [
         f"On rows that it did not learn from, the mend gains {claimed} nats{offer}.",
-        f"By the exact posterior KL(p‖q) falls by {fall} nats, from {before} to {after}.",
+        f"By the exact posterior KL(p‖q) {verb} by {by} nats, from {before} to {after}.",
     ]

@@ -315,7 +315,7 @@ def _covered(film: Film) -> Panel:
     ]
     said = [
         f"q's central 50% intervals hold {low if low == high else f'{low} to {high}'} of "
-        f"{TRUTHS} fresh truths."
+        f"{TRUTHS} fresh truths. Grey: 95% of samples of a correct q, at each level by itself."
         for low, high in shares
     ]
     return Panel(

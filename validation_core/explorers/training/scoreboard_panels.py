@@ -35,7 +35,7 @@ from validation_core.methods.base import Method
 from validation_core.panels.gamma_scale import GammaScale
 from validation_core.panels.power import level_said
 from validation_core.statistics.areas import Estimate
-from validation_core.text import interval_text, list_text, signed_text
+from validation_core.text import interval_text, list_text, share_interval_text, signed_text
 from validation_core.types import MethodStyle
 
 _SHADE = 0.85  # of the full colour, where a test finds the error with the fewest simulations
@@ -183,7 +183,7 @@ def _name(test: Method) -> str:
 
 
 def sentence(board: Scoreboard, column: Column) -> str:
-    """Which test finds the error first, beside the true error, in one sentence."""
+    """Which tests reject half of the tables first, beside the true error, in one sentence."""
     at = board.benchmark.place(column.gamma)
     error = "" if column.forward is None else f", {nats_text(column.forward)} nats from the truth"
     if not column.most:
@@ -191,16 +191,20 @@ def sentence(board: Scoreboard, column: Column) -> str:
     first = column.first
     if not first:
         return (
-            f"At {at}{error}, q is found by no test with up to {column.most:,} fresh simulations."
+            f"At {at}{error}, no test with up to {column.most:,} fresh simulations rejects q in "
+            f"{FOUND:.0%} of tables."
         )
     names = list_text([f"{_name(row.test)} ({_power_text(row)})" for row in first[:3]])
     n = _at(first[0]).n
     more = f", and {len(first) - 3} more" if len(first) > 3 else ""
-    return f"At {at}{error}, q is first found with {n:,} fresh simulations: by {names}{more}."
+    return (
+        f"At {at}{error}, q is first rejected in {FOUND:.0%} of tables or more with {n:,} fresh "
+        f"simulations: by {names}{more}."
+    )
 
 
 def _power_text(row: Row) -> str:
-    return interval_text(_at(row).interval, ".0%")
+    return share_interval_text(_at(row).interval)
 
 
 def _at(row: Row) -> Power:

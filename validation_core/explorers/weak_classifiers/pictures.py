@@ -49,6 +49,7 @@ _C2ST_COLOR, _MULTIPLE_COLOR, _UNIFORM_COLOR = (
 )
 _SPARSE = slice(None, None, 5), slice(None, None, 2)  # grid points that show trials: c, angle
 _EDGES = np.linspace(-4, 4, 21)
+_HARDLY = 0.1  # a power that is not worth a reason
 
 
 def payload(
@@ -98,7 +99,7 @@ def headline(rates: RejectionRates) -> Text:
     power = {"c2st": rates.c2st, "multiple": np.broadcast_to(rates.multiple, rates.c2st.shape)}
     percents = {name: over(percent_labels(values), "c", "angle") for name, values in power.items()}
     words = np.vectorize(_explanation)(
-        OFFSETS[:, None], rates.c2st, rates.per_class, power["multiple"]
+        OFFSETS[:, None], DEGREES, rates.c2st, rates.per_class, power["multiple"]
     )
     return sentence(
         "At c = {c} and {angle}, C2ST catches q in {c2st} of samples, Multiple in {multiple}{why}",
@@ -114,7 +115,7 @@ def correct_q_text(n: int) -> str:
     places = (0.0, 1.0, 2.0)
     c2st = [at(false_alarms(n), c, 0.0)[0] for c in places]
     alarms = list_text(
-        [f"{false_alarm_text(r)} at c = {c:g}" for r, c in zip(c2st, places, strict=True)]
+        [f"{closed_form_text(r)} at c = {c:g}" for r, c in zip(c2st, places, strict=True)]
     )
     return (
         "**If q were correct,** the two clouds would coincide, and so would the two histograms. "
@@ -124,18 +125,22 @@ def correct_q_text(n: int) -> str:
     )
 
 
-def false_alarm_text(rate: float) -> str:
-    """A share of false alarms: `4.8%`; never 0%."""
-    return f"{rate:.1%}" if rate >= 0.0005 else "under 0.1%"
+def closed_form_text(rate: float) -> str:
+    """A rate by a closed form, which is never 0 or 1: `4.8%`, `under 0.1%`, `over 99.9%`."""
+    if rate < 0.0005:
+        return "under 0.1%"
+    return f"{rate:.1%}" if rate < 0.9995 else "over 99.9%"
 
 
-def _explanation(c: float, c2st: float, per_class: float, multiple: float) -> str:
+def _explanation(c: float, degrees: float, c2st: float, per_class: float, multiple: float) -> str:
     """Why the two powers differ: the part of a fair coin's null, and the part of the threshold.
 
     At c = 0 the threshold is at its best place: there the rest is what counting loses to ranking.
     """
-    if multiple < 0.1:
+    if degrees == DEGREES[-1]:
         return ": the score no longer sees the difference, so no test of it can."
+    if multiple < _HARDLY:
+        return ": the score hardly sees the difference, too little for samples of this size."
     if multiple - c2st < 0.1:
         return "."
     share = (per_class - c2st) / (multiple - c2st)

@@ -95,7 +95,7 @@ def how_to_read(n: int, several: bool = True) -> str:
         "radius for all x is the paper's ACLD, that of balls with one mass of q at every x its "
         f"d~; here both are of the learnt centre and embedding. {n} fresh simulations"
         f"{' at each gamma' * several}, with 95% intervals. If q were correct, both would be 0 "
-        "for every centre."
+        "for every centre, and estimates of them above 0 by chance."
     )
 
 
@@ -116,14 +116,14 @@ def _headline(theory: BallTheory, scale: GammaScale) -> Any:
 
 
 def _comparison(none: bool, acld: Sequence[float], distance: Sequence[float]) -> str:
-    """Both distances at one gamma, in words."""
+    """Both distances at one gamma, in words: d~ decides, whose test is exact, and it alone."""
     numbers = (
         f"the ACLD is {interval_text(acld, '.3f')} and d~ is {interval_text(distance, '.3f')}"
     )
     if none:
         return f"{numbers}: with q the same as p, what differs from 0 is chance."
-    if acld[1] <= 0 and distance[1] <= 0:
-        return f"{numbers}: of no ball around the learnt centre is the difference beyond chance."
+    if distance[1] <= 0:
+        return f"{numbers}: by d~ no ball's difference around the learnt centre is beyond chance."
     return f"{numbers}: around the learnt centre some ball has another mass under p than under q."
 
 
@@ -260,8 +260,9 @@ def _runs_panel(runs: Sequence[TrainingRun]) -> Panel:
         y=Axis((0, 1), "d~" + " at this gamma" * moves),
         height=_HEIGHT,
         caption=(
-            "The larger d~ on draws that trained nothing, the better the run. They stand in the "
-            f"order of {'its average over gamma' if moves else 'd~'}, the best on the left."
+            "The larger d~ on draws that trained nothing, the better the run, but for the noise "
+            "of its intervals. They stand in the order of "
+            f"{'its average over gamma' if moves else 'd~'}, the largest on the left."
             if several
             else "The one run that is stored here: other seeds and embeddings are ranked beside "
             "it once the page has trained them."

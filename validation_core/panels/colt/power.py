@@ -41,7 +41,14 @@ from validation_core.panels.gamma_scale import STRENGTH, GammaScale
 from validation_core.panels.power import PowerCurve, curves, level_said
 from validation_core.sweep.rates import rate_interval
 from validation_core.sweep.trials import TrialDesign
-from validation_core.text import by_chance_text, interval_text, level_text, range_text, said_equals
+from validation_core.text import (
+    by_chance_text,
+    interval_text,
+    level_text,
+    range_text,
+    said_equals,
+    share_text,
+)
 from validation_core.types import Array, Benchmark, MethodStyle, PowerCell
 
 UNTRAINED = "CoLT untrained"
@@ -113,7 +120,7 @@ def power(
 def _answer(cells: Sequence[PowerCell], gamma: float, benchmark: Benchmark, alpha: float) -> str:
     """Tests that reject q at this gamma, the most powerful first, in words."""
     here = sorted((c for c in cells if c.gamma == gamma), key=lambda c: (-c.rate, c.label))
-    shares = ", ".join(f"{c.label} in {c.rate:.0%}" for c in here)
+    shares = ", ".join(f"{c.label} in {share_text(c.rate)}" for c in here)
     if not here:
         return ""
     if benchmark.is_exact(gamma):
@@ -261,7 +268,7 @@ def _along_gamma(maps: Sequence[Maps], gammas: Sequence[float], scale: GammaScal
         panel,
         title=f"Distance from uniform along {'gamma' if scale == STRENGTH else scale.axis}",
         caption=f"Each on {curve.n} fresh simulations, with 95% intervals, by one localizer for "
-        "all. If q were correct, points would lie in the grey band in 19 of 20 samples.",
+        "all. If q were correct, each point would lie in the grey band in 19 of 20 samples.",
         click="gamma",
         at=places,
     )

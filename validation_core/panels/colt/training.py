@@ -159,7 +159,8 @@ def _course(maps: Maps, watched: int, height: int) -> Panel:
         margin=76,
         x=Axis((0, end), "step"),
         y=Axis((0, max(top, 1.1 * chance)), "KS distance"),
-        caption=f"Grey: where {watched} held-out anchors would lie by chance, 19 times of 20.",
+        caption=f"Grey: where {watched} held-out anchors would lie by chance, 19 times of 20 at "
+        "each step.",
     )
 
 

@@ -27,6 +27,7 @@ from validation_core.drawing.marks import (
     sentence,
 )
 from validation_core.localization import LocalRate, Maps, RateCurve, local_rate, truth_curve
+from validation_core.localization.map_draws import MEASURED
 from validation_core.panels.colt import theta
 from validation_core.panels.colt.theta import (
     ANOTHER_SEED,
@@ -38,7 +39,7 @@ from validation_core.panels.colt.theta import (
     subscript,
 )
 from validation_core.panels.gamma_scale import STRENGTH, GammaScale
-from validation_core.text import by_chance_text, interval_text, said_equals
+from validation_core.text import by_chance_text, said_equals, share_interval_text
 from validation_core.types import Array
 
 PERMUTATIONS = 1999
@@ -63,31 +64,45 @@ class _Shares(NamedTuple):
     high: Array
 
 
-def _shares(maps: Maps, level: float = 0.95) -> _Shares:
+def _shares(maps: Maps) -> _Shares:
     """Shares from the true draws at each place, none of which trained the ball."""
     count, n = maps.truth_inside.sum(1), maps.truth_inside.shape[1]
-    low, high = statistics.wilson(count, np.full(count.shape, n), level)
+    low, high = statistics.wilson(count, np.full(count.shape, n))
     return _Shares(count / n, np.asarray(low), np.asarray(high))
 
 
-def _over_x(maps: Maps, rate: LocalRate, correct: bool, height: int) -> list[Panel]:
+def _beside_q(maps: Maps, alpha: float) -> _Shares:
+    """Shares beside q's mass in the ball; intervals miss it anywhere with chance alpha at most.
+
+    The radius is a quantile of finitely many draws of q, which has its own noise: as if there
+    were fewer true draws.
+    """
+    share, n = np.asarray(maps.truth_inside, float).mean(1), maps.truth_inside.shape[1]
+    worth = max(1 / (1 / n + 1 / MEASURED), 1.0)
+    count = np.minimum(share * worth, worth)
+    low, high = statistics.clopper_pearson(count, worth, 1 - alpha / len(maps.x_at))
+    return _Shares(share, np.asarray(low), np.asarray(high))
+
+
+def _over_x(maps: Maps, rate: LocalRate, correct: bool, height: int, alpha: float) -> list[Panel]:
     """Panels of the local rate over x: a curve, a heat map, or the best coordinates."""
     if rate.heat is not None:
-        return [_over_plane(maps, rate, correct)]
+        return [_over_plane(maps, rate, _changes_text(rate.pvalue, correct, alpha))]
     several = maps.x_at.shape[1] > 1
     here = [] if several else [_shares(maps).share - maps.u_star]
     low = min(float(np.nanmin(part)) for part in (*(c.low for c in rate.curves), *here))
     high = max(float(np.nanmax(part)) for part in (*(c.high for c in rate.curves), *here))
     low, high = min(low, -0.05), max(high, 0.05)
     limits = (low - 0.06 * (high - low), high + 0.06 * (high - low))
+    adjusted = f", adjusted for {maps.x_at.shape[1]} coordinates" if several else ""
     pairs = zip(rate.curves, rate.coordinates, rate.pvalues, strict=False)
     return [
         _along(
             maps,
             curve,
             int(which) if several else None,
-            float(p),
-            correct,
+            float(p) <= alpha and not correct and i == 0,
+            _changes_text(float(p), correct, alpha, adjusted),
             limits,
             height if i == 0 else 230,
         )
@@ -99,8 +114,8 @@ def _along(
     maps: Maps,
     curve: RateCurve,
     which: int | None,
-    p: float,
-    correct: bool,
+    clearest: bool,
+    caption: str,
     limits: tuple[float, float],
     height: int,
 ) -> Panel:
@@ -139,11 +154,9 @@ def _along(
             ),
         ]
         label, places = f"x{subscript(which + 1)}", np.stack([at, rate], axis=1)
-        most = ", on which it depends most" * (height > 230 and p <= _EVIDENCE and not correct)
-        title = f"Over {label}{most}"
+        title = f"Over {label}" + ", where it shows most" * clearest
     span = 0.03 * (curve.at[-1] - curve.at[0])
     low, high = min(curve.at[0], at.min()) - span, max(curve.at[-1], at.max()) + span
-    adjusted = f", adjusted for {maps.x_at.shape[1]} coordinates" if which is not None else ""
     return Panel(
         marks,
         title=title,
@@ -152,11 +165,11 @@ def _along(
         at=places,
         x=Axis((low, high), label),
         y=Axis(limits, "p − q share in the region", percent=True),
-        caption=_changes_text(p, correct, adjusted),
+        caption=caption,
     )
 
 
-def _over_plane(maps: Maps, rate: LocalRate, correct: bool) -> Panel:
+def _over_plane(maps: Maps, rate: LocalRate, caption: str) -> Panel:
     heat = rate.heat
     assert heat is not None, "of x in two dimensions"
     limit = max(0.1, float(np.nanmax(np.abs(heat.rate), initial=0)))
@@ -182,14 +195,14 @@ def _over_plane(maps: Maps, rate: LocalRate, correct: bool) -> Panel:
         at=at,
         x=Axis(ends[0], "x₁"),
         y=Axis(ends[1], "x₂"),
-        caption=_changes_text(rate.pvalue, correct),
+        caption=caption,
     )
 
 
-def _changes_text(p: float, correct: bool, adjusted: str = "") -> str:
+def _changes_text(p: float, correct: bool, alpha: float, adjusted: str = "") -> str:
     """Whether the error changes with x, by its permutation test."""
     test = f"(permutation p {said_equals(p)}{adjusted})"
-    if p > _EVIDENCE:
+    if p > alpha:
         return f"No sign that the error changes with x {test}."
     if correct:
         return f"The share seems to change with x {test}, by chance: q is correct here."
@@ -224,7 +237,8 @@ def payload(
     height = theta.LINE_HEIGHT if maps[0].q.shape[2] == 1 else 460
     known = correct or [False] * len(maps)
     beside = zip(
-        *(_over_x(*each, height) for each in zip(maps, rates, known, strict=True)), strict=True
+        *(_over_x(*each, height, alpha) for each in zip(maps, rates, known, strict=True)),
+        strict=True,
     )
     return live.payload(
         sliders=[*gamma_slider(gammas, start, scale), _slider(maps[list(gammas).index(start)])],
@@ -289,14 +303,22 @@ def headline(maps: Maps, correct: bool, alpha: float) -> Text:
         f"CoLT's region holds {u:.0%} of q's draws and "
         f"{_interval(maps.inside, maps.inside_low, maps.inside_high)} of the true values"
     )
-    verdict = f" ({p})." if maps.pvalue <= alpha else f": no evidence against q ({p})."
+    verdict = f" ({p})."
+    if maps.pvalue > alpha:
+        verdict = f": no evidence against q over all x ({p})."
     if correct and maps.pvalue <= alpha:
         verdict += f" {by_chance_text(alpha, ANOTHER_SEED)}"
     name = "x = {x}" if maps.x_at.shape[1] <= 3 else "place {x}"
     several = maps.truth.shape[1] > 1
     local = f" At {name} it holds {{share}} of the true values{{says}}" if several else ""
-    sure = _shares(maps, 1 - 0.05 / len(maps.x_at))
-    says = [_says(u, low, high, correct) for low, high in zip(sure.low, sure.high, strict=True)]
+    sure = _beside_q(maps, alpha)
+    point = (maps.truth == maps.truth[:, :1]).all((1, 2))
+    says = [
+        ": q and p are one point there."
+        if correct and one
+        else _says(u, float(low), float(high), correct)
+        for low, high, one in zip(sure.low, sure.high, point, strict=True)
+    ]
     return sentence(
         "{overall}{verdict}" + local,
         overall=over_all,
@@ -309,7 +331,7 @@ def headline(maps: Maps, correct: bool, alpha: float) -> Text:
 
 def _interval(share: Array, low: Array, high: Array) -> str:
     """A share with its interval, in percent."""
-    return interval_text((float(share), float(low), float(high)), ".0%")
+    return share_interval_text((float(share), float(low), float(high)))
 
 
 def _says(u: float, low: float, high: float, correct: bool) -> str:

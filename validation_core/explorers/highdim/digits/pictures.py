@@ -77,7 +77,7 @@ def payload(study: DigitsStudy, seen: GeneratedDigits) -> live.Payload:
 def _headline(study: DigitsStudy, seen: GeneratedDigits) -> Text:
     rates = seen.rejections / seen.trials  # (methods, B, G)
     rejected, parts = rejections_in_words(
-        study.benchmark, METHODS, rates.swapaxes(1, 2), seen.trials, "gamma", "beta"
+        study.benchmark, METHODS, rates.swapaxes(1, 2), f"{seen.trials} trials", "gamma", "beta"
     )
     return sentence(
         "With {gamma} of 20 steps left out and beta = {beta} the classifier's AUC is {auc}: "
@@ -145,7 +145,7 @@ def _where(seen: GeneratedDigits) -> Panel:
 
 def _power(study: DigitsStudy, seen: GeneratedDigits) -> Panel:
     level = (
-        "At gamma = 0 q is p: there the rate is the level."
+        "At gamma = 0 q is p: there q is rejected by chance alone."
         if study.benchmark.truth_is == "generated"
         else "At gamma = 0 the generator's own flaws are all there is to find."
     )

@@ -43,7 +43,7 @@ from validation_core.explorers.highdim.images.study import (
 )
 from validation_core.explorers.highdim.ranked_images import Pixels
 from validation_core.explorers.highdim.rejections import power_panel, rejections_in_words
-from validation_core.text import capitalise
+from validation_core.text import capitalise, share_text
 from validation_core.types import Array, MethodStyle
 
 _PITCH = SIDE + STRIDE  # from one image to the next, a whole number of a map's cells
@@ -100,7 +100,8 @@ def _gammas(study: ImagesStudy, pictures: ImageExamples) -> Slider:
 def _headline(study: ImagesStudy, scored: ScoredImages, c: int) -> Text:
     hits, trials = pool_rejections(scored)
     weak = hits[c, : len(USUAL), 1] / trials  # (methods, G)
-    rejected, parts = rejections_in_words(study.benchmark, USUAL, weak, trials, "gamma")
+    counted = f"{scored.trials} trials with {_networks_in_words(scored.rejections.shape[-1])}"
+    rejected, parts = rejections_in_words(study.benchmark, USUAL, weak, counted, "gamma")
     auc = scored.auc[c].mean(-1)
     return sentence(
         f"At gamma = {{gamma}} the trained classifier's AUC is {{auc}}. Weakened to beta = "
@@ -212,7 +213,7 @@ def _examples_panel(pictures: ImageExamples, scored: ScoredImages | None) -> Pan
         sheet.name(over(np.where(right, unchanged, name), "gamma"))
         sheet.images(pixels, moving=pixels is not pictures.clean)
         if rank is not None:
-            sheet.said(formatted(rank, _share))
+            sheet.said(formatted(rank, share_text))
             sheet.down -= _SAID
     caption = "Grey: nothing was changed. The classifier's scores appear once it has learnt."
     if scored:
@@ -229,10 +230,6 @@ def _examples_panel(pictures: ImageExamples, scored: ScoredImages | None) -> Pan
         square=scored is not None,
         height=340,
     )
-
-
-def _share(rank: float) -> str:
-    return f"{rank:.0%}" if rank >= 0.01 or rank == 0 else "<1%"
 
 
 def _surest_panel(scored: ScoredImages) -> Panel:

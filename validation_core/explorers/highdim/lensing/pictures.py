@@ -26,7 +26,13 @@ from validation_core.drawing.marks import (
     written,
 )
 from validation_core.explorers.highdim.lensing.study import LensingView
-from validation_core.text import interval_text, level_text, numbered, said_equals, signed_text
+from validation_core.text import (
+    level_text,
+    numbered,
+    said_equals,
+    share_interval_text,
+    signed_text,
+)
 
 _START = 0.5
 """The gamma that the page opens at."""
@@ -232,4 +238,4 @@ def _over_x(seen: LensingView) -> Panel:
 
 def _shares(inside: NDArray[np.floating]) -> list[str]:
     """Shares (G, 3) with their intervals, as text."""
-    return [interval_text(ends, ".0%") for ends in inside]
+    return [share_interval_text(ends) for ends in inside]

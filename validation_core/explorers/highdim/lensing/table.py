@@ -34,6 +34,7 @@ from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import SMALL_MMD
 from validation_core.sweep.progress import Progress
 from validation_core.sweep.trials import TrialDesign
+from validation_core.text import list_text
 from validation_core.types import MethodStyle
 
 
@@ -141,10 +142,13 @@ def answer(progress: Progress) -> str:
         else:
             reached.append((at, curve.label))
     thresholds = ", ".join(f"{at:.2f} ({label})" for at, label in sorted(reached))
-    first = f"Half of the test sets are rejected from gamma = {thresholds}" if thresholds else ""
-    never = (
-        f"{' and '.join(blind)} never reach{'es' * (len(blind) == 1)} one half" if blind else ""
+    first = (
+        f"Half of the test sets are rejected from about gamma = {thresholds}, by straight lines "
+        "between what was counted"
+        if thresholds
+        else ""
     )
+    never = f"{list_text(blind)} never reach{'es' * (len(blind) == 1)} one half" if blind else ""
     return "; ".join(part for part in (first, never) if part) + "."
 
 

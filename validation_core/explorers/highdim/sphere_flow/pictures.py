@@ -90,7 +90,7 @@ def payload(
 def _headline(study: SphereStudy, sphere: SphereView) -> Text:
     rates = sphere.rejections / sphere.trials  # (methods, B, G)
     rejected, parts = rejections_in_words(
-        study.benchmark, METHODS, rates.swapaxes(1, 2), sphere.trials, "gamma", "beta"
+        study.benchmark, METHODS, rates.swapaxes(1, 2), f"{sphere.trials} trials", "gamma", "beta"
     )
     return sentence(
         "At gamma = {gamma} and beta = {beta} the score's AUC is {auc} ({exact} exactly): "
