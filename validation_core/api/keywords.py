@@ -24,7 +24,7 @@ def checked_keywords(*further: type, **former: str) -> Callable[[Callable[P, R]]
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        parameters = signature(function).parameters.values()
+        parameters = [p for p in signature(function).parameters.values() if p.name != "self"]
         open_ended = any(each.kind is Parameter.VAR_KEYWORD for each in parameters)
         known = {each.name for each in parameters if each.kind is not Parameter.VAR_KEYWORD}
         known |= {name for kind in further for name in kind.__annotations__}

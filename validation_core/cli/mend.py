@@ -11,10 +11,12 @@ from validation_core.cli.options import (
     add_json_option,
     add_table_options,
     check_writable,
+    parse_file,
     read_table,
     write_json_text,
 )
 
+_WRITTEN = ("mend.npz", "mend.py", "weighted.npz", "mend.html")
 _EPILOG = """\
 DIR gets mend.npz and mend.py, which mend new draws of the same q with NumPy alone (python mend.py
 draws.npz mended.npz), weighted.npz (the table with log_w and log_w_draws) and mend.html. Where
@@ -26,7 +28,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _EPILOG
     option = parser.add_argument
-    option("file", type=Path)
+    option("file", type=parse_file, metavar="FILE", help="the table: theta, x, theta_q")
     option("--out", type=Path, metavar="DIR", help="folder of the files; made where missing")
     option("--seed", type=int, default=0)
     add_table_options(parser)
@@ -40,9 +42,14 @@ def _run(chosen: argparse.Namespace) -> None:
     Raises:
         ValueError: for a file that cannot be read, or a table that cannot be mended.
     """
-    check_writable(chosen.json)
+    check_writable(chosen.json, read=[chosen.file])
     table = read_table(chosen.file, chosen)
     if chosen.out:
+        if chosen.out.resolve() == chosen.file.resolve().parent and chosen.file.name in _WRITTEN:
+            raise ValueError(
+                f"A result is written beside the file that is read; got {chosen.file}, which "
+                f"--out {chosen.out} would overwrite. Name another folder."
+            )
         chosen.out.mkdir(parents=True, exist_ok=True)
     result = mend(table, seed=chosen.seed, progress=NoteLines())
     written = _write(result, chosen.out) if chosen.out else []

@@ -27,6 +27,13 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def parse_file(text: str) -> Path:
+    """A type of argparse: the path of a file or folder to read."""
+    if not text:
+        raise argparse.ArgumentTypeError("a file has a name; got an empty one; try table.npz")
+    return Path(text)
+
+
 def parse_path(*endings: str) -> Callable[[str], Path]:
     """A type of argparse: a path that has one of these endings, or none, as a pipe."""
 
@@ -224,16 +231,24 @@ def parse_integers(text: str) -> tuple[int, ...]:
         ) from None
 
 
-def check_writable(*paths: Path | str | None) -> None:
+def check_writable(*paths: Path | str | None, read: Sequence[Path] = ()) -> None:
     """Refuse, before anything runs, files that could not be written afterwards.
 
     Args:
         paths: None and `-` are no files.
+        read: files that the command reads, which are not to be overwritten.
 
     Raises:
-        ValueError: for a missing folder, a path that is no file, or one file named twice.
+        ValueError: for a missing folder, a path that is no file, one file named twice, or one
+            that is read.
     """
     files = [Path(path) for path in paths if path not in (None, "", "-")]
+    tables = {path.resolve() for path in read}
+    if kept := [path for path in files if path.resolve() in tables]:
+        raise ValueError(
+            f"A result is written beside the file that is read; got {kept[0]} for both. Name "
+            f"another."
+        )
     for path in files:
         if not path.parent.is_dir():
             raise ValueError(

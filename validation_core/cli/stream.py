@@ -67,7 +67,7 @@ def run_stream(chosen: argparse.Namespace) -> int:
         raise ValueError(
             f"A stream is one file, one folder or -; got {len(chosen.files)}. Name one."
         )
-    check_writable(chosen.json, chosen.report)
+    check_writable(chosen.json, chosen.report, read=chosen.files)
     state: StreamResult | None = None
 
     def decided() -> bool:

@@ -88,7 +88,8 @@ def read_x(
     raw = arrays[name]
     saved = None if raw.dtype.kind == "c" else real_numbers(name, raw)
     padded = None if saved is None or missing == "drop" else _padding(saved, n)
-    rows = data_rows(cast("Array", raw), n)
+    shapes = {role: arrays[role].shape for role in ("theta", "theta_q") if role in arrays}
+    rows = data_rows(name, cast("Array", raw), n, shapes)
     names, told = _names(arrays, rows.shape[1], raw.shape)
     data = _Data(rows, _row(arrays.get("x_o"), rows.shape[1]), names, (*notes, *told))
     if raw.dtype.kind == "c":
