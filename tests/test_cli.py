@@ -352,6 +352,14 @@ def test_a_file_without_a_name_is_not_the_folder(line, capsys):
     assert "a file has a name" in refused(capsys, *line)
 
 
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_runs(capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    inside = str(tmp_path / "file" / "folder")
+    for line in (("mend", SAMPLE, "--out", inside), ("skill", "--out", inside),
+                 ("lessons", "--html", inside), ("lecture", "--html", inside)):  # fmt: skip
+        assert "Results are written into a folder; got" in refused(capsys, *line)
+
+
 @pytest.mark.parametrize("width", ["0", "nan", "wide", "600"])
 def test_a_width_that_no_figure_has_is_refused_before_anything_runs(width, capsys):
     line = ("diagnose", "none.npz", "--figure", "recovery=f.pdf", "--figure-width", width)

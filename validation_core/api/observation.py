@@ -31,6 +31,7 @@ from validation_core.store import Store
 from validation_core.tables import TableUpload, Upload
 from validation_core.tables.observed import with_observation
 from validation_core.tables.reading import File
+from validation_core.tables.shapes import holds_rows
 from validation_core.types import Array
 
 
@@ -291,7 +292,7 @@ def _predictions(x_rep: ArrayLike | None, m: int) -> Array | None:
     if x_rep is None:
         return None
     given = np.asarray(x_rep)
-    rows = given.size // m if given.size % m == 0 else 0
+    rows = given.size // m if holds_rows(given.shape, m) else 0
     if given.dtype.kind not in "iufb" or rows < 20 or not np.isfinite(given).all():
         raise ValueError(
             f"x_rep must hold 20 or more rows of {m} finite numbers; got {given.dtype} of shape "
@@ -339,7 +340,8 @@ def _summaries(
     n, j = sizes
     first, second = (np.asarray(() if one is None else one) for one in (of_x, of_o))
     width = first.size // n
-    fits = first.size and first.size == n * width and second.size == j * width
+    in_rows = first.shape[:1] == (n,) and (j == 1 or second.shape[:1] == (j,))
+    fits = width > 0 and in_rows and second.size == j * width
     numbers = all(one.dtype.kind in "iufb" and np.isfinite(one).all() for one in (first, second))
     if not fits or not numbers:
         raise ValueError(

@@ -11,6 +11,7 @@ from validation_core.cli.options import (
     add_json_option,
     add_table_options,
     check_writable,
+    make_folder,
     parse_file,
     read_table,
     write_json_text,
@@ -50,7 +51,7 @@ def _run(chosen: argparse.Namespace) -> None:
                 f"A result is written beside the file that is read; got {chosen.file}, which "
                 f"--out {chosen.out} would overwrite. Name another folder."
             )
-        chosen.out.mkdir(parents=True, exist_ok=True)
+        make_folder(chosen.out)
     result = mend(table, seed=chosen.seed, progress=NoteLines())
     written = _write(result, chosen.out) if chosen.out else []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -270,6 +271,26 @@ def check_writable(*paths: Path | str | None, read: Sequence[Path] = ()) -> None
     if len({path.resolve() for path in files}) < len(files):
         raise ValueError(
             f"Each result has a file of its own; got {', '.join(map(str, files))}. Name another."
+        )
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder for results, and those that it lies in, before anything runs.
+
+    Raises:
+        ValueError: where there can be none.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"Results are written into a folder; got {path}: {error.strerror}. Name a folder that "
+            f"can be made."
+        ) from error
+    if not os.access(path, os.W_OK):
+        raise ValueError(
+            f"Results are written into a folder; got {path}, which cannot be written. Name "
+            f"another."
         )
 
 

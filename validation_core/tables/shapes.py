@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -100,6 +101,11 @@ def _rows_remedy(
 
 def _others(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return tuple(i for i in range(len(shape)) if i != axis)
+
+
+def holds_rows(shape: tuple[int, ...], m: int) -> bool:
+    """Whether an array's last axes are the m numbers of a row: (m,), (J, m), (J, H, W)."""
+    return any(math.prod(shape[i:]) == m for i in range(len(shape) + 1))
 
 
 def draws_array(q: Array, n: int, d: int, order: Order | None = None) -> tuple[Array, Order]:

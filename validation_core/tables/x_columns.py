@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
-from validation_core.tables.shapes import data_rows, real_numbers
+from validation_core.tables.shapes import data_rows, holds_rows, real_numbers
 from validation_core.text import count_text
 from validation_core.types import Array, Integers
 
@@ -106,7 +106,7 @@ def read_x(
 
 def _row(observed: NDArray[np.generic] | None, m: int) -> NDArray[np.generic] | None:
     """x_o as rows (J, M) where it has as many numbers as one row of x, or as several."""
-    if observed is None or not m or not observed.size or observed.size % m:
+    if observed is None or not m or not observed.size or not holds_rows(observed.shape, m):
         return None
     return observed.reshape(-1, m) if observed.dtype.kind in "fiubc" else None
 
