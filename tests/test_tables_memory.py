@@ -144,6 +144,17 @@ def test_python_s_own_numbers_are_numbers():
     assert npt.Table(decimals, arrays["x"], arrays["theta_q"]).n == N
 
 
+def test_a_frame_with_lists_in_its_cells_has_a_row_for_each_simulation():
+    arrays = table()
+    nested = pd.DataFrame({name: list(array) for name, array in arrays.items()})
+    same(npt.read(nested))
+    same(npt.Table(nested["theta"], nested["x"], nested["theta_q"]))
+    rows = [np.array([*map(np.asarray, draws), None], object)[:-1] for draws in nested["theta_q"]]
+    same(npt.Table(nested["theta"], nested["x"], pd.Series(rows)))  # as Arrow gives them
+    ragged = nested.assign(theta_q=[q[: K - i % 2] for i, q in enumerate(nested["theta_q"])])
+    assert npt.read(ragged).k == K - 1
+
+
 def test_what_is_no_array_is_refused_by_its_kind():
     theta, x, q = table().values()
     with pytest.raises(ValueError, match=r"got generator, which is read only once. Give list"):

@@ -29,7 +29,7 @@ from validation_core.tables.memory_arrays import MemoryArrays
 from validation_core.tables.memory_columns import MemoryColumns
 from validation_core.tables.named_columns import in_order_of_theta, is_frame, with_labels
 from validation_core.tables.options import Reading, ReadingOptions
-from validation_core.tables.ragged import plain_values
+from validation_core.tables.ragged import is_series_of_objects, plain_values
 from validation_core.tables.reading import read, read_source
 from validation_core.tables.records import FIELD_AXES, RecordArrays, records_of
 from validation_core.tables.source import ArraySource
@@ -58,6 +58,8 @@ def read_in_memory(value: Any, **options: Unpack[Reading]) -> Upload:
         return _read_dataset(value, **options)
     wanted = ReadingOptions(**options)
     reader: ArraySource
+    if is_frame(value) and _has_lists(value):
+        value = {str(name): value[name] for name in value.columns}
     if is_frame(value):
         reader = column_table(MemoryColumns(_frame_columns(value)), _WHOLE, _ANY, wanted.arrays)
         if isinstance(reader, LongTable) and reader.named:
@@ -154,6 +156,18 @@ def array_of(value: Any) -> NDArray[np.generic]:
     if isinstance(value, list | tuple) and value and hasattr(value[0], "detach"):
         return np.stack([array_of(one) for one in value])
     return np.asarray(value)
+
+
+def _has_lists(frame: Any) -> bool:
+    """Whether a frame has a row for each simulation, with lists in its cells."""
+    columns = [frame[name] for name in frame.columns]
+    return any(
+        is_series_of_objects(column) and len(column) and isinstance(column.to_list()[0], _LISTS)
+        for column in columns
+    )
+
+
+_LISTS = (list, tuple, np.ndarray)
 
 
 def _frame_columns(frame: Any) -> dict[str, NDArray[np.generic]]:

@@ -71,11 +71,16 @@ def _unmasked(value: np.ma.MaskedArray[Any, Any]) -> NDArray[np.generic]:
 def _may_be_ragged(value: Any) -> bool:
     """Whether a value is a list, an object array, or writes itself as lists, as awkward arrays do;
     tensors are none."""
-    if isinstance(value, np.ndarray):
-        return value.dtype == object
+    if isinstance(value, np.ndarray) or is_series_of_objects(value):
+        return bool(value.dtype == object)
     listed = isinstance(value, list | tuple)
     tensors = listed and len(value) > 0 and hasattr(value[0], "detach")
     return (listed and not tensors) or (hasattr(value, "to_list") and not hasattr(value, "index"))
+
+
+def is_series_of_objects(value: Any) -> bool:
+    """Whether an object is a column of a frame that holds other things than numbers."""
+    return hasattr(value, "to_list") and str(getattr(value, "dtype", "")) == "object"
 
 
 def _rectangular(value: Any) -> NDArray[np.generic] | None:
@@ -90,7 +95,13 @@ def _rectangular(value: Any) -> NDArray[np.generic] | None:
     if array.dtype != object:
         return array
     plain = all(number is None or isinstance(number, Real | Decimal) for number in array.flat)
-    return array.astype(np.float64) if plain and array.ndim else None
+    if plain and array.ndim:
+        return array.astype(np.float64)
+    try:
+        nested = np.asarray(array.tolist())  # arrays of arrays
+    except ValueError:
+        return None
+    return nested if nested.dtype != object else None
 
 
 def padded(name: str, role: str, value: Any) -> tuple[NDArray[np.generic], str]:
