@@ -44,7 +44,7 @@ def _run(chosen: argparse.Namespace) -> None:
         ValueError: for a file that cannot be read, or a table that cannot be mended.
     """
     check_writable(chosen.json, read=[chosen.file])
-    table = read_table(chosen.file, chosen)
+    table = read_table([chosen.file], chosen)
     if chosen.out:
         if chosen.out.resolve() == chosen.file.resolve().parent and chosen.file.name in _WRITTEN:
             raise ValueError(

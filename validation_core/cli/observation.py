@@ -70,7 +70,7 @@ def _run(chosen: argparse.Namespace) -> None:
             f"Observations are rows or x_o; got --row and x_o in {chosen.observed}. Leave one out."
         )
     result = observation(
-        read_table(chosen.file, chosen),
+        read_table([chosen.file], chosen),
         **given,
         rows=chosen.row,
         local=not chosen.quick,

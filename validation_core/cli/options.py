@@ -159,6 +159,11 @@ def read_table(paths: Sequence[Path], chosen: argparse.Namespace) -> npt.Table:
     Raises:
         ValueError: for files that cannot be read, whatever their reader raises.
     """
+    if Path("-") in paths:
+        raise ValueError(
+            "A table is read from a file; got -, which stands for the lines of --stream. Name "
+            "/dev/stdin for a table on standard input."
+        )
     arrays = merge_pairs(pair for pairs in chosen.map for pair in pairs)
     try:
         return npt.read(

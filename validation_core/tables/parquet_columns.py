@@ -121,8 +121,8 @@ def _check_lists(schema: pa.Schema, columns: Sequence[Column]) -> None:
     numbers = any(column.dtype is not None for column in columns)
     if lists and (not numbers or roles.find_roles(lists).found.keys() & {"theta", "theta_q"}):
         raise ValueError(
-            f"The columns of a .parquet file must hold numbers; got lists in "
-            f"{roles.names_text(lists)}. Save its rows as JSON: pandas.read_parquet('FILE')"
+            f"A table must have columns of real numbers; got lists in {roles.names_text(lists)}. "
+            f"Save its rows as JSON: pandas.read_parquet('FILE')"
             f".to_json('table.json', orient='records', double_precision=15)."
         )
 
