@@ -14,6 +14,7 @@ from validation_core.cli.options import (
     add_table_options,
     check_writable,
     parse_file,
+    parse_seed,
     read_table,
     write_json_text,
 )
@@ -27,7 +28,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     option(
         "files", type=parse_file, nargs="+", metavar="FILE", help="tables of the same simulations"
     )
-    option("--seed", type=int, default=0)
+    option("--seed", type=parse_seed, default=0)
     add_table_options(parser)
     add_json_option(parser)
     parser.set_defaults(run=_run)

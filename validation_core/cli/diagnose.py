@@ -20,6 +20,7 @@ from validation_core.cli.options import (
     parse_methods,
     parse_path,
     parse_seconds,
+    parse_seed,
     read_table,
     write_json_text,
 )
@@ -127,7 +128,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help=f"default: {usual}; all: {further} too",
     )
     option("--alpha", type=parse_level, default=0.05, help="level of the whole diagnosis")
-    option("--seed", type=int, default=0)
+    option("--seed", type=parse_seed, default=0)
     option("--budget", type=parse_seconds, metavar="SECONDS", help="what takes longer is not run")
     add_table_options(parser)
     option(

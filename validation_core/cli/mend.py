@@ -13,6 +13,7 @@ from validation_core.cli.options import (
     check_writable,
     make_folder,
     parse_file,
+    parse_seed,
     read_table,
     write_json_text,
 )
@@ -31,7 +32,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     option = parser.add_argument
     option("file", type=parse_file, metavar="FILE", help="the table: theta, x, theta_q")
     option("--out", type=Path, metavar="DIR", help="folder of the files; made where missing")
-    option("--seed", type=int, default=0)
+    option("--seed", type=parse_seed, default=0)
     add_table_options(parser)
     add_json_option(parser)
     parser.set_defaults(run=_run)

@@ -15,6 +15,7 @@ from validation_core.cli.options import (
     parse_integers,
     parse_level,
     parse_path,
+    parse_seed,
     read_table,
     write_json_text,
 )
@@ -42,7 +43,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     option("--quick", action="store_true", help="without L-C2ST and CoLT, which are trained first")
     option("--alpha", type=parse_level, default=0.05, help="level of each answer by itself")
-    option("--seed", type=int, default=0)
+    option("--seed", type=parse_seed, default=0)
     option(
         "--report",
         type=parse_path(".html"),

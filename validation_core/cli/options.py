@@ -196,6 +196,15 @@ def parse_level(text: str) -> float:
     return value
 
 
+def parse_seed(text: str) -> int:
+    """A seed, for argparse."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(
+            f"a seed is a whole number, 0 or more; got {text!r}; try 0"
+        )
+    return int(text)
+
+
 def parse_seconds(text: str) -> float:
     """A time limit in seconds, for argparse."""
     value = _number(text)
