@@ -147,7 +147,7 @@ def test_the_line_against_draws_on_one_axis_makes_a_table():
     arrays = table()
     q = arrays["theta_q"]
     for flat, which in ((q.reshape(-1, D), 0), (q.swapaxes(0, 1).reshape(-1, D), 1),
-                        (q.reshape(N, -1), 0)):  # fmt: skip
+                        (q.reshape(N, -1), 0), (q.reshape(N, 3, -1, D), 0)):  # fmt: skip
         with pytest.raises(ValueError, match="draw k at x_i") as caught:
             tables.read(packed(**arrays | {"theta_q": flat}))
         line = str(caught.value).split(": ")[1:][which].partition(";")[0].removesuffix(".")

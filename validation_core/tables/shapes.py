@@ -168,6 +168,8 @@ def _three_axes(q: Array, n: int, d: int) -> Array:
 
 def _reshaping(q: Array, n: int, d: int) -> str:
     """The line that gives draws on one axis too few their own, where their number fits."""
+    if q.ndim > 3 and (q.shape[0], q.shape[-1]) == (n, d):
+        return f"; of several chains or walkers: theta_q.reshape({n}, -1, {d})"
     if q.ndim > 2 or not n or q.size % (n * d) or q.size == n * d:
         return ""
     if q.shape[0] != n:
