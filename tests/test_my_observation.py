@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+import torch
 
 import validation_core as npt
 from tests.conftest import ROOT
@@ -284,6 +285,14 @@ def test_the_report_has_a_section_of_the_observation():
     assert "What it cannot say." in document
     plain = report.html(verdict([], Upload.of(arrays()), alpha=0.05, seed=0))
     assert "Could the simulator have made it?" not in plain
+
+
+def test_an_observation_may_be_a_tensor():
+    table, x_o = npt.Table(**arrays()), np.zeros(3)
+    tensor = torch.zeros(3, requires_grad=True)
+    asked = {"local": False, "progress": False}
+    expected = npt.observation(table, x_o, **asked).pvalues
+    assert npt.observation(table, tensor, **asked).pvalues == expected
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,16 @@ def test_the_command_refuses_in_words(tmp_path, capsys, text, options, message):
     assert message in capsys.readouterr().err
 
 
+def test_one_table_is_a_stream_by_itself():
+    rows = drawn(25)
+    *_, whole = npt.watch([rows], learn=False)
+    for one in (rows, npt.Table(**rows)):
+        *_, state = npt.watch(one, learn=False)
+        assert state.pvalue == whole.pvalue
+    with pytest.raises(TypeError, match="seed is a whole number"):
+        npt.watch(rows, seed=0.5)
+
+
 def test_a_stream_without_rows_says_where_none_came(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
     assert main(["diagnose", "--stream", "-"]) == 2

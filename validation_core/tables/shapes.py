@@ -133,8 +133,9 @@ def draws_array(q: Array, n: int, d: int, order: Order | None = None) -> tuple[A
         )
     if order is None and first == second == n > 1:
         raise AmbiguousOrder(
-            f"theta_q must say which axis is which when N = K; got {q.shape}. Choose the order: "
-            f"NKD (row i holds the draws at x_i) or KND (column i does)."
+            f"theta_q must say which axis is which when N = K; got {q.shape}. Choose the order, "
+            f"--order on the command line, order= in Python: NKD (row i holds the draws at x_i) "
+            f"or KND (column i does)."
         )
     chosen: Order = order or ("NKD" if first == n else "KND")
     if full.shape[chosen.index("N")] != n:
