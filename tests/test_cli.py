@@ -375,6 +375,22 @@ def test_figures_are_written_by_the_names_of_the_field(capsys, tmp_path):
     heard = refused(capsys, *asked, "--figure", "recovry=o.pdf")  # before anything runs
     assert "got 'recovry'. Did you mean 'recovery'?" in heard
     assert "got 'x.gif'" in refused(capsys, *asked, "--figure", "x.gif")
+    written = tmp_path / "found.json"
+    line = (*asked, "--figure", f"No such title={paths['ecdf']}", "--json", str(written))
+    heard = said(capsys, *line, code=2)  # known only when all is worked out, which is kept
+    assert "Problem found" in heard.out
+    assert "got 'No such title'" in heard.err
+    assert json.loads(written.read_text())["verdict"] == "problem found"
+
+
+def test_a_figure_that_ranks_alone_do_not_have_says_why(capsys, tmp_path):
+    path = tmp_path / "ranks.npz"
+    ranks = np.random.default_rng(0).integers(0, 31, (60, 2))
+    np.savez(path, ranks=ranks, max_rank=30)
+    line = ("diagnose", str(path), "--questions", "none", "--figure", f"ecdf={tmp_path}/e.pdf")
+    heard = said(capsys, *line, code=2).err
+    assert "ranks alone, without q's draws" in heard
+    assert "Ask that" not in heard
 
 
 def test_arrays_of_other_names_are_mapped(capsys, tmp_path):

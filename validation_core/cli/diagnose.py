@@ -240,7 +240,6 @@ def _run(chosen: argparse.Namespace) -> int:
         chosen.card.write_bytes(result.image(chosen.card.suffix or ".png"))
     said = outcome(result.diagnosis, chosen.shift)
     if said != "mistake":
-        _save_figures(result, chosen)
         if chosen.datatree:
             chosen.datatree.write_bytes(result.datatree())
     elif figures or chosen.datatree:
@@ -250,6 +249,8 @@ def _run(chosen: argparse.Namespace) -> int:
             text = write(result.diagnosis, result.answers, said, result.path, result.asked)
             path.write_text(text, encoding="utf-8")
     write_json_text(result.to_json, chosen.json, lambda: print_diagnosis(result))
+    if said != "mistake":
+        _save_figures(result, chosen)  # a title that none has is an error beside the verdict
     return EXIT_CODES[said] if said in ("mistake", *_FAILING[chosen.fail_on]) else 0
 
 
@@ -267,7 +268,6 @@ def _reliability(table: Table, chosen: argparse.Namespace) -> None:
     result = reliability(table, alpha=chosen.alpha, seed=chosen.seed, progress=False)
     if chosen.report:
         chosen.report.write_text(result.document(), encoding="utf-8")
-    _save_figures(result, chosen)
 
     def aloud() -> None:
         print(f"{table.n:,} rows with probabilities of {len(table.names)} classes.")
@@ -278,6 +278,7 @@ def _reliability(table: Table, chosen: argparse.Namespace) -> None:
             print(f"  {row['class']}: said {row['said']:.1%}, happened {row['happened']:.1%}")
 
     write_json_text(result.to_json, chosen.json, aloud)
+    _save_figures(result, chosen)
 
 
 def _save_figures(result: Result, chosen: argparse.Namespace) -> None:
