@@ -310,6 +310,26 @@ def test_a_seed_is_a_whole_number(table, seed):
             ask()
 
 
+@pytest.mark.parametrize(
+    ("given", "kind", "words"),
+    [
+        ({"alpha": "0.05"}, TypeError, "number between 0 and 1; got '0.05'"),
+        ({"alpha": 5}, ValueError, "between 0 and 1; got 5"),
+        ({"alpha": float("nan")}, ValueError, "between 0 and 1; got nan"),
+        ({"budget": "60"}, TypeError, "number of seconds; got '60'"),
+        ({"budget": -1}, ValueError, "0 seconds or more; got -1"),
+        ({"store": "/tmp"}, TypeError, "Try store=npt.Store"),
+        ({"progress": "yes"}, TypeError, "Try progress=False"),
+    ],
+)
+def test_what_many_functions_take_is_checked_before_anything_runs(table, given, kind, words):
+    with pytest.raises(kind, match=words):
+        npt.diagnose(table, **given)
+    if "budget" not in given:
+        with pytest.raises(kind, match=words):
+            npt.mend(table, **given)
+
+
 def test_natural_calls_are_taken_or_refused_in_words(table, store):
     one = npt.observation(table, rows=3, local=False, progress=False)
     np.testing.assert_array_equal(one.x_o, npt.observation(table, 3, local=False).x_o)

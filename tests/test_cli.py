@@ -323,6 +323,49 @@ def test_what_cannot_be_written_is_refused_before_anything_runs(capsys, tmp_path
 
 
 @pytest.mark.usefixtures("kept")
+def test_no_result_is_written_over_a_file_that_is_read(capsys, tmp_path):
+    path = tmp_path / "table.npz"
+    rng = np.random.default_rng(0)
+    theta = rng.standard_normal((60, 2))
+    npt.Table(theta, theta, rng.standard_normal((60, 9, 2))).save(path)
+    before, name = path.read_bytes(), str(path)
+    for line in (
+        ("diagnose", name, "--json", name),
+        ("diagnose", name, "--markdown", f"{tmp_path}/../{tmp_path.name}/table.npz"),
+        ("observation", name, "--row", "1", "--json", name),
+        ("compare", name, name, "--json", name),
+        ("mend", name, "--json", name),
+        ("diagnose", "--stream", name, "--json", name),
+    ):
+        assert "beside the file that is read" in refused(capsys, *line)
+    weighted = path.rename(tmp_path / "weighted.npz")
+    line = ("mend", str(weighted), "--out", str(tmp_path))
+    assert "Name another folder" in refused(capsys, *line)
+    assert weighted.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "line",
+    [("diagnose", ""), ("observation", "", "--row", "1"), ("compare", "a.npz", ""), ("mend", "")],
+)
+def test_a_file_without_a_name_is_not_the_folder(line, capsys):
+    assert "a file has a name" in refused(capsys, *line)
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_runs(capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    inside = str(tmp_path / "file" / "folder")
+    for line in (("mend", SAMPLE, "--out", inside), ("skill", "--out", inside),
+                 ("lessons", "--html", inside), ("lecture", "--html", inside)):  # fmt: skip
+        assert "Results are written into a folder; got" in refused(capsys, *line)
+
+
+@pytest.mark.parametrize("width", ["0", "nan", "wide", "600"])
+def test_a_width_that_no_figure_has_is_refused_before_anything_runs(width, capsys):
+    line = ("diagnose", "none.npz", "--figure", "recovery=f.pdf", "--figure-width", width)
+    assert "1 to 60 inches wide" in refused(capsys, *line)
+
+
 def test_figures_are_written_by_the_names_of_the_field(capsys, tmp_path):
     paths = {name: tmp_path / f"{name}.svg" for name in ("recovery", "ecdf", "coverage")}
     options = [part for name, path in paths.items() for part in ("--figure", f"{name}={path}")]
@@ -332,6 +375,22 @@ def test_figures_are_written_by_the_names_of_the_field(capsys, tmp_path):
     heard = refused(capsys, *asked, "--figure", "recovry=o.pdf")  # before anything runs
     assert "got 'recovry'. Did you mean 'recovery'?" in heard
     assert "got 'x.gif'" in refused(capsys, *asked, "--figure", "x.gif")
+    written = tmp_path / "found.json"
+    line = (*asked, "--figure", f"No such title={paths['ecdf']}", "--json", str(written))
+    heard = said(capsys, *line, code=2)  # known only when all is worked out, which is kept
+    assert "Problem found" in heard.out
+    assert "got 'No such title'" in heard.err
+    assert json.loads(written.read_text())["verdict"] == "problem found"
+
+
+def test_a_figure_that_ranks_alone_do_not_have_says_why(capsys, tmp_path):
+    path = tmp_path / "ranks.npz"
+    ranks = np.random.default_rng(0).integers(0, 31, (60, 2))
+    np.savez(path, ranks=ranks, max_rank=30)
+    line = ("diagnose", str(path), "--questions", "none", "--figure", f"ecdf={tmp_path}/e.pdf")
+    heard = said(capsys, *line, code=2).err
+    assert "ranks alone, without q's draws" in heard
+    assert "Ask that" not in heard
 
 
 def test_arrays_of_other_names_are_mapped(capsys, tmp_path):

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+import torch
 
 import validation_core as npt
 from tests.conftest import ROOT
@@ -18,7 +19,7 @@ from validation_core.diagnosis.my_observation.near import evidence_near, near
 from validation_core.diagnosis.questions.observation.place import unlike
 from validation_core.diagnosis.verdict import verdict
 from validation_core.tables import Upload
-from validation_core.tables.observed import with_observation
+from validation_core.tables.observed import read_observation, with_observation
 from validation_core.types import PosteriorTable
 
 N, K, D = 400, 40, 2
@@ -200,6 +201,12 @@ def test_what_was_not_given_says_what_it_needs():
     ("given", "message"),
     [
         ({"x_o": np.zeros(4)}, r"the 3 numbers of an x; got float64 of shape \(4,\)"),
+        ({"x_o": np.zeros((3, 2))}, r"the 3 numbers of an x; got float64 of shape \(3, 2\)"),
+        ({"x_o": np.zeros(3), "x_rep": np.zeros((3, 50))}, "20 or more rows of 3"),
+        (
+            {"x_o": np.zeros(3), "x_summary": np.zeros((2, 400)), "x_summary_o": np.zeros(2)},
+            r"x_summary \(400, S\)",
+        ),
         ({"x_o": [0, np.nan, 0]}, "finite numbers; got 1 NaN"),
         ({"x_o": 400}, "from 0 to 399; got 400"),
         ({"x_o": np.zeros(3), "log_q_o": np.zeros(5)}, "got 5 and None"),
@@ -278,6 +285,25 @@ def test_the_report_has_a_section_of_the_observation():
     assert "What it cannot say." in document
     plain = report.html(verdict([], Upload.of(arrays()), alpha=0.05, seed=0))
     assert "Could the simulator have made it?" not in plain
+
+
+def test_an_observation_may_be_a_tensor():
+    table, x_o = npt.Table(**arrays()), np.zeros(3)
+    tensor = torch.zeros(3, requires_grad=True)
+    asked = {"local": False, "progress": False}
+    expected = npt.observation(table, x_o, **asked).pvalues
+    assert npt.observation(table, tensor, **asked).pvalues == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("x.txt", "1\n2\n3\n"), ("x.txt", "1 2 3\n"), ("x.csv", "x_1,x_2,x_3\n1,2,3\n"),
+     ("x.csv", "x_o\n1\n2\n3\n"), ("x.json", "[1, 2, 3]")],
+)  # fmt: skip
+def test_an_observation_may_be_columns_of_text(name, text, tmp_path):
+    (tmp_path / name).write_text(text)
+    given = read_observation(tmp_path / name)
+    assert observation_at(Upload.of(arrays()), given["x_o"]).x.tolist() == [[1, 2, 3]]
 
 
 def test_the_command_reads_an_observation_from_a_file(tmp_path, capsys, monkeypatch):

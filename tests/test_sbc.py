@@ -330,7 +330,7 @@ def test_heavy_tails_do_not_overflow():
 
 @pytest.mark.parametrize("bad", ["norm", "", "marginals+norm", "marginals,products"])
 def test_a_name_that_is_none(bad):
-    with pytest.raises(ValueError, match=r"test quantities are marginals.*joined by \+; got"):
+    with pytest.raises(ValueError, match=r"Test quantities are marginals.*joined by \+; got"):
         SBC(quantities=bad)
 
 

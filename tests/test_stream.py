@@ -192,6 +192,8 @@ def test_a_file_that_is_not_there_is_refused(tmp_path, capsys):
         ("{", (), "got line 1, which is not"),
         ("", (), "got none from"),
         ("{}", ("--method", "sbc"), "got --method"),
+        ("{}", ("--circular", "theta_1"), "got --circular"),
+        ("{}", ("--map", "theta=a", "--max-rank", "3"), "got --map, --max-rank"),
     ],
 )
 def test_the_command_refuses_in_words(tmp_path, capsys, text, options, message):
@@ -199,6 +201,27 @@ def test_the_command_refuses_in_words(tmp_path, capsys, text, options, message):
     path.write_text(text)
     assert main(["diagnose", "--stream", "--wait", "0", str(path), *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_one_table_is_a_stream_by_itself():
+    rows = drawn(25)
+    *_, whole = npt.watch([rows], learn=False)
+    for one in (rows, npt.Table(**rows)):
+        *_, state = npt.watch(one, learn=False)
+        assert state.pvalue == whole.pvalue
+    with pytest.raises(TypeError, match="seed is a whole number"):
+        npt.watch(rows, seed=0.5)
+
+
+def test_a_stream_without_rows_says_where_none_came(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert main(["diagnose", "--stream", "-"]) == 2
+    assert "got none on standard input" in capsys.readouterr().err
+    np.save(tmp_path / "theta.npy", np.zeros(3))
+    assert main(["diagnose", "--stream", "--wait", "0", str(tmp_path)]) == 2
+    assert "got no .npz file in" in capsys.readouterr().err
+    assert main(["diagnose", "-"]) == 2
+    assert "Name /dev/stdin" in capsys.readouterr().err
 
 
 def test_a_wrong_name_needs_its_own_evidence():

@@ -132,6 +132,46 @@ def test_shapes_that_no_table_has_are_refused(change, words):
     assert words in refusal(packed(**(table() | change)))
 
 
+@pytest.mark.parametrize("axes", [(0, 2, 1), (2, 1, 0), (2, 0, 1), (1, 2, 0)])
+def test_the_line_against_other_axes_makes_a_table(axes):
+    arrays = table()
+    turned = arrays["theta_q"].transpose(axes)
+    with pytest.raises(ValueError, match="simulations first") as caught:
+        tables.read(packed(**arrays | {"theta_q": turned}))
+    line = str(caught.value).partition("theta_q = ")[2].removesuffix(".")
+    back = eval(line, {"numpy": np, "theta_q": turned})
+    np.testing.assert_array_equal(back, arrays["theta_q"])
+
+
+def test_the_line_against_draws_on_one_axis_makes_a_table():
+    arrays = table()
+    q = arrays["theta_q"]
+    for flat, which in ((q.reshape(-1, D), 0), (q.swapaxes(0, 1).reshape(-1, D), 1),
+                        (q.reshape(N, -1), 0), (q.reshape(N, 3, -1, D), 0)):  # fmt: skip
+        with pytest.raises(ValueError, match="draw k at x_i") as caught:
+            tables.read(packed(**arrays | {"theta_q": flat}))
+        line = str(caught.value).split(": ")[1:][which].partition(";")[0].removesuffix(".")
+        upload = tables.read(packed(**arrays | {"theta_q": eval(line, {"theta_q": flat})}))
+        np.testing.assert_array_equal(upload.data.q, q)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda a: a | {"theta": a["theta"].T}, "theta = theta.T"),
+        (lambda a: a | {"x": a["x"].T}, r"x = numpy.transpose\(x, \(1, 0\)\)"),
+        (lambda a: a | {"x": a["x"][1:]}, "Save the x of each row of theta"),
+        (lambda a: a | {"x_summary": a["x"][1:]}, "x_summary must have one row"),
+        (lambda a: a | {"theta_q": a["theta_q"][..., :1].repeat(3, -1)}, "theta has 2, theta_q 3"),
+        (lambda a: {name: array[0] for name, array in a.items()}, "one simulation of 2 param"),
+        (lambda a: a | {"x": np.float64(3.0)}, "Save a row for each simulation"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused_by_what_is_wrong(change, words):
+    with pytest.raises(ValueError, match=words):
+        tables.read(packed(**change(table())))
+
+
 def test_axes_without_length_are_read_or_refused():
     """Of a column, a vector, a matrix, a picture: any axis may be empty, in any of the three."""
     shapes = [(0,), (N,), (N, 0, D), (N, K, D), (0, 1, 1), (0, K, 1, 1), (N, K, 0, 1)]

@@ -1,6 +1,7 @@
 """Valid and seldom forms of .csv, read as pandas reads them."""
 
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -49,6 +50,17 @@ FORMS = {
     "old line ends": (("a,b\n" + ROWS).replace("\n", "\r"), {}),
     "old line ends, comments": (("# x\na,b\n# y\n" + ROWS).replace("\n", "\r"), {"comment": "#"}),
     "windows": (("mü,b\n" + ROWS).encode("cp1252"), {"encoding": "cp1252"}),
+    "spaces alone": ("a b\n" + ROWS.replace(",", " "), {"sep": r"\s+"}),
+    "columns of equal width": (" a      b\n" + ROWS.replace(",", "   ").replace("\n", "  \n "),
+                               {"sep": r"\s+"}),
+    "spaces, no names": ("# by X\n" + ROWS.replace(",", "  "), {"sep": r"\s+", "header": None,
+                                                               "comment": "#"}),
+    "spaces and decimal commas": ("a b\n" + ROWS.replace(",", " ").replace(".", ","),
+                                  {"sep": " ", "decimal": ","}),
+    "spaces and quotes": ('"a" "b"\n' + ROWS.replace(",", " "), {"sep": " "}),
+    "units": ("a,b\nkg,\n" + ROWS, {"skiprows": [1]}),
+    "units in brackets": ("a;b\n\n(-);(m/s)\n" + ROWS.replace(",", ";"),
+                          {"sep": ";", "skiprows": [2]}),
     "exponents": ("a,b\n" + ROWS.replace(".5", ".5E+0"), {}),
 }  # fmt: skip
 
@@ -90,6 +102,63 @@ def test_names_of_csv_may_stand_in_a_comment_as_numpy_saves_them():
                header=",".join(content))  # fmt: skip
     upload = tables.read(file.getvalue().encode())
     assert (upload.n, upload.k, upload.dims) == (N, K, (D, M))
+
+
+def test_arrays_that_numpy_saves_as_text_are_read():
+    content = table()
+    files = []
+    for name in ("theta", "x"):
+        file = io.StringIO()
+        np.savetxt(file, content[name], header="mass spin" if name == "theta" else "")
+        files.append((f"{name}.txt", file.getvalue().encode()))
+    draws = io.BytesIO()
+    np.save(draws, content["theta_q"])
+    ((_, upload),) = tables.read_files([*files, ("theta_q.npy", draws.getvalue())])
+    np.testing.assert_allclose(upload.data.theta, content["theta"], rtol=1e-6)
+    assert (upload.n, upload.k, upload.names) == (N, K, ("mass", "spin"))
+
+
+def test_a_row_of_units_is_said_and_a_first_row_of_words_is_kept():
+    content = csv(columns(table())).decode()
+    names, rows = content.split("\n", 1)
+    upload = tables.read(f"{names}\n{',kg' * names.count(',')}\n{rows}".encode())
+    assert upload.digest == tables.read(content.encode()).digest
+    assert any("read as their units" in note for note in upload.notes)
+    words = "sample,a,note\n" + "".join(f"{side},{i},w\n" for i in range(60) for side in "pq")
+    assert tables.read(words.encode()).n == 60
+
+
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [("1,234.50", "thousands=','"), ("1 234,50", "thousands=' '"), ("1.234,50", "thousands='.'"),
+     ("-", "na_values='-'"), ("missing", "na_values='missing'")],
+)  # fmt: skip
+def test_the_line_against_a_value_that_is_no_number_makes_a_file_that_is_read(
+    value, word, tmp_path, monkeypatch
+):
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    mark, point = (";", ",") if value.endswith(",50") else (",", ".")
+    rows = ROWS.replace(",", mark).replace(".", point)
+    Path("FILE").write_text(f'a{mark}b\n{rows}2{mark}"{value}"\n')
+    with pytest.raises(ValueError, match="in the column 'b' of row") as caught:
+        points(Path("FILE").read_bytes())
+    line = str(caught.value).partition(": pandas")[2].removesuffix(".")
+    assert word in line
+    exec(f"pandas{line}", {"pandas": pandas})
+    expected = [2.0, 1234.5] if point in value else None
+    read = points(Path("table.csv").read_bytes())
+    assert len(read) == rows.count("\n") + (expected is not None)
+    if expected:
+        assert read[-1].tolist() == expected
+
+
+@pytest.mark.parametrize("first", ["Results of Tuesday\n", "Results, of Tuesday\n\n"])
+def test_a_title_above_the_names_is_refused_by_its_words(first):
+    content = csv(columns(table())).decode()
+    with pytest.raises(ValueError, match="begin with the names of its columns; got 'Results"):
+        tables.read((first + content).encode())
+    assert tables.read(("# " + first + content).encode()).n == N
 
 
 def test_names_in_an_old_code_are_read_and_said():

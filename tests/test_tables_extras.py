@@ -130,6 +130,8 @@ def test_a_real_observation_is_read_with_its_draws(shape, names):
         ({"x_o": np.ones(M + 1), "theta_o": np.ones((7, D))}, "x_o must hold 3 finite numbers"),
         ({"x_o": np.full(M, np.nan), "theta_o": np.ones((7, D))}, "x_o must hold"),
         ({"x_o": np.ones(M), "x_rep": np.ones((19, M))}, "x_rep must hold 20 or more rows"),
+        ({"x_o": np.ones((M, 2)), "theta_o": np.ones((7, D))}, "x_o must hold 3 finite numbers"),
+        ({"x_o": np.ones(M), "x_rep": np.ones((M, 50))}, "x_rep must hold 20 or more rows"),
         ({"x_o": np.ones(M), "theta_o": np.ones((7, D + 1))}, "theta_o must hold draws"),
         ({"x_o": np.ones(M), "theta_o": np.ones(D)}, "theta_o must hold draws"),
         ({"x_o": np.ones(M), "theta_o": np.array(1.0)}, "theta_o must hold draws"),

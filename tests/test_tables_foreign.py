@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 
 import joblib
@@ -49,6 +50,13 @@ def torch_file():
     return file.getvalue()
 
 
+def nested_file():
+    """A row for each simulation, its draws in a column of lists."""
+    file = io.BytesIO()
+    pd.DataFrame({name: array.tolist() for name, array in table().items()}).to_parquet(file)
+    return file.getvalue()
+
+
 def mat_file():
     file = io.BytesIO()
     scipy.io.savemat(file, table())
@@ -73,6 +81,9 @@ FILES = {
     ".mat": mat_file,
     ".feather": feather_file,
     ".nc": netcdf3_file,
+    "0.pkl": lambda: pickle.dumps(table(), protocol=0),
+    "-frame.pkl": lambda: pickle.dumps(pd.DataFrame(columns(table()))),
+    "-lists.parquet": nested_file,
     ".safetensors": lambda: safetensors.numpy.save(table()),
 }
 PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -96,6 +107,13 @@ def test_the_command_that_unpacks_a_file_makes_one_that_is_read(ending, tmp_path
     assert tables.read(path.with_suffix("")).n == N
 
 
+def tar_file():
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("table.npz"))
+    return file.getvalue()
+
+
 def zipped(*names):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
@@ -117,6 +135,10 @@ def zipped(*names):
         (b"RDX3\nX\n\0\0\0", "R's own format"),
         (gzip.compress(pickle.dumps(1), mtime=0), "a pickle"),
         (b"\x1f\x8b" + b"\xff" * 60, "gzip file. Unpack it"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"),
+        (b"\n<!DOCTYPE html><html><body>Sign in</body></html>", "a web page"),
+        (tar_file(), "tar -xf FILE"),
+        (gzip.compress(tar_file(), mtime=0), "tar -xf FILE"),
         (b"SIMPLE  =                    T" + b" " * 50, "a FITS file"),
         (b"SQLite format 3\0", "an SQLite database"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel workbook"),

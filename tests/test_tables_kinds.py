@@ -100,6 +100,15 @@ def test_ranks_outside_of_their_range_are_refused(ranks):
         npt.Table.ranks(ranks, max_rank=20)
 
 
+def test_ranks_counted_from_one_are_told_so():
+    ranks = np.arange(1, 32)[:, None].repeat(3, 0)
+    with pytest.raises(ValueError, match="counted from 1, give ranks - 1"):
+        tables.read(npz({"ranks": ranks, "max_rank": 30}))
+    assert tables.read(npz({"ranks": ranks - 1, "max_rank": 30})).n == len(ranks)
+    with pytest.raises(ValueError, match=r"got 31 in 3 of 93. .* Give the number of draws"):
+        tables.read(npz({"ranks": np.where(ranks == 1, 0, ranks), "max_rank": 30}))
+
+
 @pytest.mark.parametrize(
     "scale", [lambda r: r / K, lambda r: r / (K + 1), lambda r: (r + 0.5) / (K + 1)]
 )

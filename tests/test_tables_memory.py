@@ -1,8 +1,11 @@
 """Tables in memory of other packages: torch, pandas, xarray and dicts, by what they can do."""
 
+import io
 import subprocess
 import sys
+from decimal import Decimal
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -69,6 +72,118 @@ def test_frames_are_read_with_their_columns_or_their_index():
     parts = npt.Table(truths, pd.DataFrame(arrays["x"]), drawn)
     assert parts.names == ("mass", "spin")
     assert parts.upload.digest == plain.upload.digest
+
+
+@pytest.mark.parametrize("kind", ["shuffled", "levels", "draws first", "columns", "chains"])
+def test_draws_in_a_frame_go_to_the_simulation_of_their_index(kind):
+    data = frame()
+    drawn = data.set_index(["event", "sample"])[["mass", "spin"]]
+    truths = pd.DataFrame(table(m=2)["theta"], columns=["mass", "spin"])
+    x = table(m=2)["x"]
+    whole = npt.Table(truths, x, drawn)
+    other = {
+        "shuffled": drawn.sample(frac=1.0, random_state=1),
+        "levels": drawn.swaplevel(),
+        "draws first": drawn.swaplevel().sort_index(),
+        "columns": drawn.reset_index(),
+        "chains": drawn.set_index(drawn.index.get_level_values(1) % 2, append=True)
+        .rename_axis(["event", "draw", "chain"])
+        .sample(frac=1.0, random_state=2),
+    }[kind]
+    assert npt.Table(truths, x, other).upload.digest == whole.upload.digest
+    one = npt.Table(truths[["mass"]], x, other[["mass"]] if kind != "columns" else drawn["mass"])
+    assert (one.n, one.k, one.names) == (N, K, ("mass",))
+
+
+def test_draws_in_frames_by_the_names_of_simulations_stay_in_their_order():
+    arrays = table(m=2)
+    names = [f"event {(7 * i) % N}" for i in range(N)]
+    drawn = pd.concat(
+        {name: pd.DataFrame(q) for name, q in zip(names, arrays["theta_q"], strict=True)}
+    )
+    same = npt.Table(*arrays.values()).upload.digest
+    assert npt.Table(arrays["theta"], arrays["x"], drawn).upload.digest == same
+    theta = pd.DataFrame(arrays["theta"], index=names)
+    assert npt.Table(theta, arrays["x"], drawn).upload.digest == same
+    x = pd.DataFrame(arrays["x"], index=names)
+    theta = theta.sort_index()
+    with pytest.raises(ValueError, match="must be in one order") as caught:
+        npt.Table(theta, x, drawn)
+    assert "theta.loc[theta_q.index.unique(0)]" in str(caught.value)
+    order = drawn.index.unique(0)
+    assert npt.Table(theta.loc[order], x.loc[order], drawn).upload.digest == same
+    assert npt.Table(arrays["theta"], x.to_numpy(), drawn).upload.digest == same
+
+
+def test_frames_that_are_no_draws_or_no_numbers_are_refused_with_a_line_that_works():
+    arrays = table()
+    flat = pd.DataFrame(arrays["theta_q"].reshape(-1, 2), columns=["a", "b"])
+    with pytest.raises(ValueError, match="simulation and draw in its index") as caught:
+        npt.Table(arrays["theta"], arrays["x"], flat)
+    line = f"theta_q.to_numpy().reshape({N}, -1, 2)"
+    assert line in str(caught.value)
+    same(npt.Table(arrays["theta"], arrays["x"], eval(line, {"theta_q": flat})))
+    x = pd.DataFrame(arrays["x"], columns=list("uvw"))
+    for column in (pd.Categorical(["a", "b"] * (N // 2)), pd.Timestamp("2026-01-01")):
+        with pytest.raises(ValueError, match="words or dates in its column 'kind'") as caught:
+            npt.Table(arrays["theta"], x.assign(kind=column), arrays["theta_q"])
+    assert "pandas.get_dummies(x, dtype=float)" in str(caught.value)
+    coded = pd.get_dummies(x.assign(kind=["a", "b"] * (N // 2)), dtype=float)
+    assert npt.Table(arrays["theta"], coded, arrays["theta_q"]).x_names[-1] == "kind_b"
+
+
+def test_python_s_own_numbers_are_numbers():
+    arrays = table()
+    objects = {name: array.astype(object) for name, array in arrays.items()}
+    assert npt.Table(**objects).upload.n == N
+    with_gap = arrays["x"].tolist()
+    with_gap[3][1] = None
+    gap = npt.Table(arrays["theta"], with_gap, arrays["theta_q"], missing="mask")
+    assert gap.x_names[-1] == "x_2 missing"
+    decimals = [[Decimal(float(value)) for value in row] for row in arrays["theta"]]
+    assert npt.Table(decimals, arrays["x"], arrays["theta_q"]).n == N
+
+
+def test_a_frame_with_lists_in_its_cells_has_a_row_for_each_simulation():
+    arrays = table()
+    nested = pd.DataFrame({name: list(array) for name, array in arrays.items()})
+    same(npt.read(nested))
+    same(npt.Table(nested["theta"], nested["x"], nested["theta_q"]))
+    rows = [np.array([*map(np.asarray, draws), None], object)[:-1] for draws in nested["theta_q"]]
+    same(npt.Table(nested["theta"], nested["x"], pd.Series(rows)))  # as Arrow gives them
+    ragged = nested.assign(theta_q=[q[: K - i % 2] for i, q in enumerate(nested["theta_q"])])
+    assert npt.read(ragged).k == K - 1
+
+
+def test_what_is_no_array_is_refused_by_its_kind():
+    theta, x, q = table().values()
+    with pytest.raises(ValueError, match=r"got generator, which is read only once. Give list"):
+        npt.Table((row for row in theta), x, q)
+    with pytest.raises(ValueError, match=r"npt\.check"):
+        npt.Table(theta, x, lambda x: x)
+    same(npt.Table(torch.tensor(theta).to_sparse(), x, q))
+
+
+def test_files_in_memory_are_read_as_bytes_of_any_kind():
+    content = npz(table())
+    same(npt.read(bytearray(content)))
+    same(npt.read(memoryview(content)))
+    with pytest.raises(ValueError, match=r"open\('FILE', 'rb'\)"):
+        npt.read(io.StringIO("a,b\n1,2\n"))
+    with pytest.raises(ValueError, match="got an empty one"):
+        npt.read("")
+
+
+def test_names_may_be_an_array_or_an_index():
+    theta, x, q = table().values()
+    frame = pd.DataFrame(theta, columns=["mass", "spin"])
+    for names in (frame.columns, np.array(["mass", "spin"])):
+        assert npt.Table(theta, x, q, names=names).names == ("mass", "spin")
+        assert npt.Table.samples(theta, q[:, 0], names=names).names == ("mass", "spin")
+        ranks = (q < theta[:, None]).sum(1)
+        assert npt.Table.ranks(ranks, K, names=names).names == ("mass", "spin")
+    with pytest.raises(ValueError, match=r"names=\['mass'\]"):
+        npt.Table(theta, x, q, names="mass")
 
 
 def test_columns_of_a_frame_are_named_by_the_user():

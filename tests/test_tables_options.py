@@ -154,6 +154,31 @@ def test_periods_are_given_by_name():
         Upload.of(hours, circular={"theta_1": -1.0})
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"order": "nkd"}, "order is NKD, KND, DKN or DNK; got 'nkd'"),
+        ({"missing": "masks"}, "Did you mean 'mask'"),
+        ({"circular": "theta_1"}, r"Try circular=\['theta_1'\]"),
+        ({"logarithms": "theta_1"}, r"Try logarithms=\['theta_1'\]"),
+        ({"discrete": True}, "list of names; got True"),
+        ({"corrections": "rows"}, r"Try corrections=\['rows'\]"),
+        ({"circular": {"theta_1": "x"}}, "a period by name"),
+        ({"bounds": [(0, 1)]}, "two numbers by name"),
+        ({"bounds": {"theta_1": 3}}, "two numbers by name"),
+        ({"bounds": {"theta_1": (0, None)}}, "two numbers by name"),
+        ({"max_rank": "30"}, "max_rank is a whole number; got '30'"),
+        ({"arrays": {"theta": 3}}, "Arrays are named by role; got int"),
+    ],
+)
+def test_options_of_another_kind_are_refused_by_their_rule(options, words):
+    arrays = box()
+    with pytest.raises(ValueError, match=words):
+        npt.Table(*arrays.values(), **options)
+    with pytest.raises(ValueError, match=words):
+        npt.read(arrays, **options)
+
+
 def test_the_command_line_takes_every_option(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "cache"))
     file = tmp_path / "t.npz"

@@ -44,6 +44,7 @@ from validation_core.diagnosis.questions import (
     answered_questions,
     question_studies,
 )
+from validation_core.diagnosis.questions.calibration import CalibrationQuestion
 from validation_core.diagnosis.questions.surface import PYTHON
 from validation_core.diagnosis.tasks import RelabelTask
 from validation_core.diagnosis.verdict import ENOUGH, NoClaims, Parameter, verdict
@@ -271,6 +272,13 @@ class DiagnosisResult(Result):
 
     def __contains__(self, question: object) -> bool:
         return ALIASES.get(str(question), question) in self.answers
+
+    def _asking(self) -> str:
+        size = resolve_question(CalibrationQuestion.name)
+        asked = self.asked
+        if asked is None or asked.state(size, self.diagnosis.upload) == "not asked":
+            return super()._asking()
+        return asked.why(size, self.diagnosis.upload)
 
     def figures(self) -> tuple[Drawn, ...]:
         """Figures of the card, of every test, and of every answer."""

@@ -1,12 +1,12 @@
-"""Keywords of the API's functions: former names are taken, unknown ones told the nearest, and a
-seed is a whole number."""
+"""Keywords of the API's functions: former names are taken, unknown ones told the nearest, and
+those that many functions have are checked before anything runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from inspect import Parameter, signature
-from numbers import Integral
+from numbers import Integral, Real
 from typing import ParamSpec, TypeVar
 
 from validation_core.text import did_you_mean
@@ -24,7 +24,7 @@ def checked_keywords(*further: type, **former: str) -> Callable[[Callable[P, R]]
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        parameters = signature(function).parameters.values()
+        parameters = [p for p in signature(function).parameters.values() if p.name != "self"]
         open_ended = any(each.kind is Parameter.VAR_KEYWORD for each in parameters)
         known = {each.name for each in parameters if each.kind is not Parameter.VAR_KEYWORD}
         known |= {name for kind in further for name in kind.__annotations__}
@@ -37,8 +37,9 @@ def checked_keywords(*further: type, **former: str) -> Callable[[Callable[P, R]]
                     given[new] = given.pop(old)
             if further or not open_ended:
                 check_keywords(name, given, known)
-            if "seed" in given:
-                _check_seed(given["seed"])
+            for keyword, check in _CHECKS.items():
+                if keyword in given:
+                    check(given[keyword])
             return function(*args, **given)
 
         return called
@@ -57,6 +58,68 @@ def _check_seed(seed: object) -> None:
         raise TypeError(f"A seed is a whole number, 0 or more; got {seed!r}. Try seed=0.")
     if seed < 0:
         raise ValueError(f"A seed is a whole number, 0 or more; got {seed}. Try seed=0.")
+
+
+def _check_alpha(alpha: object) -> None:
+    """Refuse what is no level.
+
+    Raises:
+        TypeError: for what is no number.
+        ValueError: for one outside of (0, 1).
+    """
+    if not isinstance(alpha, Real):
+        raise TypeError(f"The level is a number between 0 and 1; got {alpha!r}. 0.05 is usual.")
+    if not 0 < float(alpha) < 1:
+        raise ValueError(f"The level lies between 0 and 1; got {alpha}. 0.05 is usual.")
+
+
+def _check_budget(budget: object) -> None:
+    """Refuse what is no time.
+
+    Raises:
+        TypeError: for what is no number and not None.
+        ValueError: for less than 0 seconds.
+    """
+    if budget is None:
+        return
+    if not isinstance(budget, Real):
+        raise TypeError(f"A budget is a number of seconds; got {budget!r}. Try budget=60.")
+    if not float(budget) >= 0:
+        raise ValueError(f"A budget is 0 seconds or more; got {budget}. Try budget=60.")
+
+
+def _check_store(store: object) -> None:
+    """Refuse what is no store.
+
+    Raises:
+        TypeError: for anything else than a store or None.
+    """
+    if store is not None and not hasattr(store, "notices"):
+        raise TypeError(
+            f"A store is an npt.Store; got {type(store).__name__}. Try store=npt.Store(FOLDER)."
+        )
+
+
+def _check_progress(progress: object) -> None:
+    """Refuse what cannot be told of progress.
+
+    Raises:
+        TypeError: for anything else than a truth value or a `Watch`.
+    """
+    if not isinstance(progress, Integral) and not hasattr(progress, "note"):
+        raise TypeError(
+            f"Progress is True, False or a Watch; got {progress!r}. Try progress=False."
+        )
+
+
+_CHECKS: Mapping[str, Callable[[object], None]] = {
+    "alpha": _check_alpha,
+    "budget": _check_budget,
+    "progress": _check_progress,
+    "seed": _check_seed,
+    "store": _check_store,
+}
+"""Checks of keywords that several functions have, before any of them works for long."""
 
 
 def check_keywords(function: str, given: Collection[str], known: Collection[str]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from validation_core.api.diagnose import ask
 from validation_core.api.keywords import checked_keywords
@@ -29,8 +29,10 @@ from validation_core.diagnosis.questions.observation.place import Where
 from validation_core.drawing.drawn import Drawn
 from validation_core.store import Store
 from validation_core.tables import TableUpload, Upload
+from validation_core.tables.in_memory import array_of
 from validation_core.tables.observed import with_observation
 from validation_core.tables.reading import File
+from validation_core.tables.shapes import holds_rows
 from validation_core.types import Array
 
 
@@ -170,13 +172,13 @@ def observation(
     assert isinstance(upload, TableUpload), "others have no x"
     ready = prepare(
         upload,
-        x_o,
-        theta_o,
-        x_rep=x_rep,
-        log_q_o=log_q_o,
-        log_joint_o=log_joint_o,
-        x_summary=x_summary,
-        x_summary_o=x_summary_o,
+        x_o if isinstance(x_o, int) else _array(x_o),
+        _array(theta_o),
+        x_rep=_array(x_rep),
+        log_q_o=_array(log_q_o),
+        log_joint_o=_array(log_joint_o),
+        x_summary=_array(x_summary),
+        x_summary_o=_array(x_summary_o),
         rows=rows,
     )
     upload, at = ready.upload, ready.observation
@@ -193,6 +195,11 @@ def observation(
     else:
         answers.append(_local(upload, ready.where, alpha, seed, store, progress))
     return ObservationResult(worst_first(answers), at.x, left_out, alpha)
+
+
+def _array(value: ArrayLike | None) -> NDArray[np.generic] | None:
+    """Numbers of any package as an array."""
+    return None if value is None else array_of(value)
 
 
 class Prepared(NamedTuple):
@@ -291,7 +298,7 @@ def _predictions(x_rep: ArrayLike | None, m: int) -> Array | None:
     if x_rep is None:
         return None
     given = np.asarray(x_rep)
-    rows = given.size // m if given.size % m == 0 else 0
+    rows = given.size // m if holds_rows(given.shape, m) else 0
     if given.dtype.kind not in "iufb" or rows < 20 or not np.isfinite(given).all():
         raise ValueError(
             f"x_rep must hold 20 or more rows of {m} finite numbers; got {given.dtype} of shape "
@@ -339,7 +346,8 @@ def _summaries(
     n, j = sizes
     first, second = (np.asarray(() if one is None else one) for one in (of_x, of_o))
     width = first.size // n
-    fits = first.size and first.size == n * width and second.size == j * width
+    in_rows = first.shape[:1] == (n,) and (j == 1 or second.shape[:1] == (j,))
+    fits = width > 0 and in_rows and second.size == j * width
     numbers = all(one.dtype.kind in "iufb" and np.isfinite(one).all() for one in (first, second))
     if not fits or not numbers:
         raise ValueError(

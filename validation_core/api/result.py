@@ -115,6 +115,7 @@ class Result(ABC):
         Raises:
             ValueError: when there is none.
         """
+        from validation_core.diagnosis.questions.calibration import CalibrationQuestion
         from validation_core.diagnosis.questions.calibration.figure_names import USUAL_NAMES
 
         figures = self.figures()
@@ -127,10 +128,16 @@ class Result(ABC):
         if isinstance(place, int) and -len(figures) <= place < len(figures):
             return figures[place]
         listed = "; ".join(dict.fromkeys(titles)) or "none"
-        remedy = "Name one of them, or its place"
+        remedy = "Name one of them, or its place."
         if title in USUAL_NAMES:
-            remedy = 'It is a figure of the question "size": ask that, too'
-        raise ValueError(f"The figures here are: {listed}; got {title!r}. {remedy}.")
+            remedy = (
+                f'It is a figure of the question "{CalibrationQuestion.name}". {self._asking()}'
+            )
+        raise ValueError(f"The figures here are: {listed}; got {title!r}. {remedy}")
+
+    def _asking(self) -> str:
+        """Why the question of the usual figures has no answer, or how it gets one."""
+        return "Ask that, too."
 
     def document(self) -> str:
         """One HTML file that needs nothing else and asks no network for anything."""

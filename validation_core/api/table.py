@@ -17,6 +17,7 @@ from validation_core.tables import (
     ProbabilitiesUpload,
     RanksUpload,
     Reading,
+    ReadingOptions,
     SamplesUpload,
     Upload,
 )
@@ -119,8 +120,8 @@ class Table:
             "theta": theta,
             "x": x,
             "theta_q": theta_q,
-            "theta_names": names or None,
-            "x_names": x_names or None,
+            "theta_names": _labels(names),
+            "x_names": _labels(x_names),
             "x_summary": x_summary,
             "x_shape": x_shape,
             "log_q": log_q,
@@ -135,6 +136,7 @@ class Table:
             "theta_o": theta_o,
             "x_rep": x_rep,
         }
+        ReadingOptions(**options)  # refuses what none can be
         own = _quantity_arrays(quantities, given, options) if quantities else {}
         self.upload = read_in_memory({**given, **own}, **options)
         self.path = _UNNAMED
@@ -163,7 +165,7 @@ class Table:
         Raises:
             ValueError: for samples with different numbers of columns, or too few rows.
         """
-        return cls.of(read_in_memory({"p": p, "q": q, "theta_names": names or None}))
+        return cls.of(read_in_memory({"p": p, "q": q, "theta_names": _labels(names)}))
 
     @classmethod
     def ranks(
@@ -180,7 +182,7 @@ class Table:
         Raises:
             ValueError: for ranks that are not whole, or lie outside of their range.
         """
-        given = {"ranks": ranks, "max_rank": max_rank, "theta_names": names or None}
+        given = {"ranks": ranks, "max_rank": max_rank, "theta_names": _labels(names)}
         return cls.of(read_in_memory(given))
 
     @classmethod
@@ -210,8 +212,8 @@ class Table:
             "probabilities": probabilities,
             "label": label,
             "x": x,
-            "class_names": names or None,
-            "x_names": x_names or None,
+            "class_names": _labels(names),
+            "x_names": _labels(x_names),
         }
         return cls.of(read_in_memory(given))
 
@@ -300,6 +302,17 @@ class Table:
             return f"Table({self.n} rows, {self.upload.ranked}, {count_text(d, 'parameter')})"
         draws, data = self.upload.drawn[1], f"{m} data" if m else "no x"
         return f"Table({self.n} rows, {draws} of q at each, {count_text(d, 'parameter')}, {data})"
+
+
+def _labels(names: Sequence[str]) -> list[str] | None:
+    """Labels of columns, from a list, an array or an index of pandas; None for none.
+
+    Raises:
+        ValueError: for one text.
+    """
+    if isinstance(names, str):
+        raise ValueError(f"Names are a list of texts; got {names!r}. Try names=[{names!r}].")
+    return list(names) or None
 
 
 def _quantity_arrays(
@@ -392,10 +405,11 @@ def read(file: Any, **options: Unpack[Reading]) -> Table:
     """
     if is_in_memory(file):
         return Table.of(read_in_memory(file, **options))
-    one = isinstance(file, str | bytes) or not isinstance(file, Sequence)
+    one = isinstance(file, str | bytes | bytearray | memoryview) or not isinstance(file, Sequence)
     several = cast("Sequence[File]", [file] if one else file)
     for each in several:
-        if not (isinstance(each, str | bytes | Path) or hasattr(each, "read")):
+        held = isinstance(each, str | bytes | bytearray | memoryview | Path)
+        if not (held or hasattr(each, "read")):
             raise TypeError(
                 f"A table is read from paths, bytes or open files, or from arrays by name; got "
                 f"{type(each).__name__}. Give one of these, or npt.Table(theta, x, theta_q)."

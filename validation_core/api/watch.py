@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from validation_core.api.keywords import checked_keywords
 from validation_core.api.result import Result
 from validation_core.api.table import Table
 from validation_core.diagnosis.evidence import RankEvidence
@@ -113,8 +114,9 @@ class StreamResult(Result):
         )
 
 
+@checked_keywords()
 def watch(
-    rows: Iterable[Mapping[str, Any] | Table | Upload],
+    rows: Iterable[Mapping[str, Any] | Table | Upload] | Mapping[str, Any] | Table | Upload,
     *,
     alpha: float = 0.05,
     seed: int = 0,
@@ -133,8 +135,8 @@ def watch(
 
     Args:
         rows: any iterable of rows by name, theta (D,), theta_q (K, D) and perhaps x (M,); of
-            several together, theta (n, D), theta_q (n, K, D), x (n, M); or of tables. NaN leaves a
-            row out.
+            several together, theta (n, D), theta_q (n, K, D), x (n, M); or of tables; or one
+            table. NaN leaves a row out.
         alpha: level.
         seed: of tie-breakers and of what is learned.
         learn: whether a score is learned from earlier rows: at 50 of them, and whenever there are
@@ -159,8 +161,8 @@ def watch(
         >>> state.n == state.decided_after < 50
         True
     """
-    if not 0 < alpha < 1:
-        raise ValueError(f"A level lies between 0 and 1; got {alpha}. Try 0.05.")
+    if isinstance(rows, Table | Upload | Mapping):
+        rows = [rows]  # several rows together are one item
     reader, running = StreamRows(), None
     for item in rows:
         upload = item.upload if isinstance(item, Table) else item

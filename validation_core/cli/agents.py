@@ -7,6 +7,7 @@ from pathlib import Path
 
 from validation_core.agents.server import server
 from validation_core.agents.skill import skill
+from validation_core.cli.options import make_folder
 from validation_core.cli.process import tell
 
 _EPILOG = """\
@@ -39,6 +40,6 @@ def _skill(chosen: argparse.Namespace) -> None:
         print(skill(), end="")
         return
     path = chosen.out / "nptlab" / "SKILL.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     path.write_text(skill(), encoding="utf-8")
     tell(f"written: {path}")

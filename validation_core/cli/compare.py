@@ -13,6 +13,8 @@ from validation_core.cli.options import (
     add_json_option,
     add_table_options,
     check_writable,
+    parse_file,
+    parse_seed,
     read_table,
     write_json_text,
 )
@@ -23,8 +25,10 @@ from validation_core.diagnosis.questions.posteriors import number
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     option = parser.add_argument
-    option("files", type=Path, nargs="+", metavar="FILE", help="tables of the same simulations")
-    option("--seed", type=int, default=0)
+    option(
+        "files", type=parse_file, nargs="+", metavar="FILE", help="tables of the same simulations"
+    )
+    option("--seed", type=parse_seed, default=0)
     add_table_options(parser)
     add_json_option(parser)
     parser.set_defaults(run=_run)
@@ -40,7 +44,7 @@ def _run(chosen: argparse.Namespace) -> None:
         raise ValueError(
             f"A comparison needs at least two tables; got {len(chosen.files)}. Name another file."
         )
-    check_writable(chosen.json)
+    check_writable(chosen.json, read=chosen.files)
     tables = [read_table([path], chosen) for path in chosen.files]
     result = compared(_labels(chosen.files), tables, 0, chosen.seed, Store.usual(), _StartLines())
     write_json_text(result.to_json, chosen.json, lambda: _print_comparison(result))

@@ -15,10 +15,12 @@ from validation_core.cli.options import (
     add_json_option,
     add_table_options,
     check_writable,
+    parse_file,
     parse_level,
     parse_methods,
     parse_path,
     parse_seconds,
+    parse_seed,
     read_table,
     write_json_text,
 )
@@ -34,6 +36,7 @@ from validation_core.diagnosis.questions.surface import TERMINAL
 from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.diagnosis.verdict import ENOUGH, read_line
 from validation_core.drawing.drawn import FIGURE_ENDINGS
+from validation_core.drawing.image import FigureLook
 from validation_core.engine import Task
 from validation_core.methods.base import Method
 from validation_core.tables import ProbabilitiesUpload, SamplesUpload
@@ -113,7 +116,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _FILE
     option = parser.add_argument
-    option("files", type=Path, nargs="+", metavar="FILE", help="one file, several, or a folder")
+    option(
+        "files", type=parse_file, nargs="+", metavar="FILE", help="one file, several, or a folder"
+    )
     usual = ", ".join(method.name for method in diagnosis.default_methods())
     further = ", ".join(diagnosis.further_names())
     option(
@@ -123,7 +128,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help=f"default: {usual}; all: {further} too",
     )
     option("--alpha", type=parse_level, default=0.05, help="level of the whole diagnosis")
-    option("--seed", type=int, default=0)
+    option("--seed", type=parse_seed, default=0)
     option("--budget", type=parse_seconds, metavar="SECONDS", help="what takes longer is not run")
     add_table_options(parser)
     option(
@@ -160,7 +165,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         default="screen",
         help="of --figure; paper: no title, letters of 8 points, a journal's column wide",
     )
-    option("--figure-width", type=float, metavar="INCHES", help="of the whole figure of --figure")
+    option("--figure-width", type=_width, metavar="INCHES", help="of the whole figure of --figure")
     option("--datatree", type=Path, metavar="PATH.nc", help="write the ranks as ArviZ reads them")
     option("--markdown", type=Path, metavar="PATH.md", help="write a summary, as of a CI job")
     option("--junit", type=Path, metavar="PATH.xml", help="write the verdict as a test report")
@@ -207,7 +212,7 @@ def _run(chosen: argparse.Namespace) -> int:
 
     short = [(chosen.markdown, summaries.markdown), (chosen.junit, summaries.junit)]
     others = [chosen.report, chosen.card, chosen.datatree, chosen.json, *figures]
-    check_writable(*others, *(path for path, _ in short))
+    check_writable(*others, *(path for path, _ in short), read=chosen.files)
     if isinstance(table.upload, ProbabilitiesUpload):
         _reliability(table, chosen)
         return 0
@@ -235,7 +240,6 @@ def _run(chosen: argparse.Namespace) -> int:
         chosen.card.write_bytes(result.image(chosen.card.suffix or ".png"))
     said = outcome(result.diagnosis, chosen.shift)
     if said != "mistake":
-        _save_figures(result, chosen)
         if chosen.datatree:
             chosen.datatree.write_bytes(result.datatree())
     elif figures or chosen.datatree:
@@ -245,6 +249,8 @@ def _run(chosen: argparse.Namespace) -> int:
             text = write(result.diagnosis, result.answers, said, result.path, result.asked)
             path.write_text(text, encoding="utf-8")
     write_json_text(result.to_json, chosen.json, lambda: print_diagnosis(result))
+    if said != "mistake":
+        _save_figures(result, chosen)  # a title that none has is an error beside the verdict
     return EXIT_CODES[said] if said in ("mistake", *_FAILING[chosen.fail_on]) else 0
 
 
@@ -262,7 +268,6 @@ def _reliability(table: Table, chosen: argparse.Namespace) -> None:
     result = reliability(table, alpha=chosen.alpha, seed=chosen.seed, progress=False)
     if chosen.report:
         chosen.report.write_text(result.document(), encoding="utf-8")
-    _save_figures(result, chosen)
 
     def aloud() -> None:
         print(f"{table.n:,} rows with probabilities of {len(table.names)} classes.")
@@ -273,6 +278,7 @@ def _reliability(table: Table, chosen: argparse.Namespace) -> None:
             print(f"  {row['class']}: said {row['said']:.1%}, happened {row['happened']:.1%}")
 
     write_json_text(result.to_json, chosen.json, aloud)
+    _save_figures(result, chosen)
 
 
 def _save_figures(result: Result, chosen: argparse.Namespace) -> None:
@@ -293,6 +299,16 @@ def _figure(text: str) -> tuple[str, Path]:
             f"NAME=PATH, with an ending of {', '.join(_FIGURES)}; got {text!r}"
         )
     return name, Path(path)
+
+
+def _width(text: str) -> float:
+    """The width of a figure in inches, for argparse."""
+    try:
+        return FigureLook(width=float(text)).width or 0.0
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"a figure is 1 to 60 inches wide; got {text!r}; try 3.3, a journal's column"
+        ) from None
 
 
 def _check_figures(names: Sequence[str]) -> None:

@@ -22,6 +22,7 @@ from validation_core.cli.options import (
     check_writable,
     parse_integers,
     parse_path,
+    parse_seed,
     write_json_text,
 )
 from validation_core.report.document import sheet
@@ -71,7 +72,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help=f"of {', '.join(map(str, MS))}: draws that Figure 2 weighs and that Figure 3 trains "
         f"with",
     )
-    option("--seed", type=int, default=0)
+    option("--seed", type=parse_seed, default=0)
     option("--engine", default="local", metavar="local|serial|dask:ADDRESS[,local]")
     add_json_option(parser)
     option(

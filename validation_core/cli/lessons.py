@@ -8,7 +8,7 @@ from typing import Any
 
 from validation_core import Store, lessons
 from validation_core.api.work import run_on_engine
-from validation_core.cli.options import ProgressLines
+from validation_core.cli.options import ProgressLines, make_folder
 from validation_core.cli.process import tell
 from validation_core.lessons import LESSONS
 from validation_core.lessons.study import LessonStudy
@@ -40,9 +40,9 @@ def _write_lessons(chosen: argparse.Namespace) -> None:
     """Write each lesson's file.
 
     Raises:
-        ValueError: when a lesson's numbers could not be computed.
-        OSError: when the folder cannot be written.
+        ValueError: when a lesson's numbers could not be computed, or the folder cannot be made.
     """
+    make_folder(chosen.html)
     store = Store.usual()
     for name in chosen.only or LESSONS:
         study = _computed(name, store)
@@ -54,11 +54,11 @@ def _write_lecture(chosen: argparse.Namespace) -> None:
     """Write the lecture's scenes, notes, exercises and solutions.
 
     Raises:
-        ValueError: when a lesson's numbers could not be computed.
-        OSError: when the folder cannot be written.
+        ValueError: when a lesson's numbers could not be computed, or the folder cannot be made.
     """
     from validation_core.lessons import lecture
 
+    make_folder(chosen.html)
     store = Store.usual()
     for scene in lecture.SCENES:
         _computed(scene.lesson, store)
@@ -77,6 +77,5 @@ def _computed(name: str, store: Store) -> LessonStudy[Any]:
 
 
 def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
     tell(f"{path}: {path.stat().st_size / 1e3:.0f} kB")

@@ -11,10 +11,14 @@ from validation_core.cli.options import (
     add_json_option,
     add_table_options,
     check_writable,
+    make_folder,
+    parse_file,
+    parse_seed,
     read_table,
     write_json_text,
 )
 
+_WRITTEN = ("mend.npz", "mend.py", "weighted.npz", "mend.html")
 _EPILOG = """\
 DIR gets mend.npz and mend.py, which mend new draws of the same q with NumPy alone (python mend.py
 draws.npz mended.npz), weighted.npz (the table with log_w and log_w_draws) and mend.html. Where
@@ -26,9 +30,9 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _EPILOG
     option = parser.add_argument
-    option("file", type=Path)
+    option("file", type=parse_file, metavar="FILE", help="the table: theta, x, theta_q")
     option("--out", type=Path, metavar="DIR", help="folder of the files; made where missing")
-    option("--seed", type=int, default=0)
+    option("--seed", type=parse_seed, default=0)
     add_table_options(parser)
     add_json_option(parser)
     parser.set_defaults(run=_run)
@@ -40,10 +44,15 @@ def _run(chosen: argparse.Namespace) -> None:
     Raises:
         ValueError: for a file that cannot be read, or a table that cannot be mended.
     """
-    check_writable(chosen.json)
-    table = read_table(chosen.file, chosen)
+    check_writable(chosen.json, read=[chosen.file])
+    table = read_table([chosen.file], chosen)
     if chosen.out:
-        chosen.out.mkdir(parents=True, exist_ok=True)
+        if chosen.out.resolve() == chosen.file.resolve().parent and chosen.file.name in _WRITTEN:
+            raise ValueError(
+                f"A result is written beside the file that is read; got {chosen.file}, which "
+                f"--out {chosen.out} would overwrite. Name another folder."
+            )
+        make_folder(chosen.out)
     result = mend(table, seed=chosen.seed, progress=NoteLines())
     written = _write(result, chosen.out) if chosen.out else []
 

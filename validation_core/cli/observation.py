@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from validation_core import ObservationResult, Store, observation
@@ -12,9 +11,11 @@ from validation_core.cli.options import (
     add_json_option,
     add_table_options,
     check_writable,
+    parse_file,
     parse_integers,
     parse_level,
     parse_path,
+    parse_seed,
     read_table,
     write_json_text,
 )
@@ -24,7 +25,9 @@ from validation_core.tables.observed import BESIDE, read_observation
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     option = parser.add_argument
-    option("file", type=Path, metavar="FILE", help="the table: theta, x, theta_q, perhaps x_o")
+    option(
+        "file", type=parse_file, metavar="FILE", help="the table: theta, x, theta_q, perhaps x_o"
+    )
     option(
         "--row",
         type=parse_integers,
@@ -34,13 +37,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     option(
         "--observed",
-        type=Path,
+        type=parse_file,
         metavar="FILE",
         help=f"a file with x_o (M,) or (J, M), and any of {', '.join(BESIDE[1:])}",
     )
     option("--quick", action="store_true", help="without L-C2ST and CoLT, which are trained first")
     option("--alpha", type=parse_level, default=0.05, help="level of each answer by itself")
-    option("--seed", type=int, default=0)
+    option("--seed", type=parse_seed, default=0)
     option(
         "--report",
         type=parse_path(".html"),
@@ -58,7 +61,8 @@ def _run(chosen: argparse.Namespace) -> None:
     Raises:
         ValueError: for a file that cannot be read, or an observation that does not fit.
     """
-    check_writable(chosen.json, chosen.report)
+    read = [chosen.file, *([chosen.observed] if chosen.observed else [])]
+    check_writable(chosen.json, chosen.report, read=read)
     given: dict[str, Any] = {}
     if chosen.observed:
         given |= read_observation(chosen.observed)
@@ -67,7 +71,7 @@ def _run(chosen: argparse.Namespace) -> None:
             f"Observations are rows or x_o; got --row and x_o in {chosen.observed}. Leave one out."
         )
     result = observation(
-        read_table(chosen.file, chosen),
+        read_table([chosen.file], chosen),
         **given,
         rows=chosen.row,
         local=not chosen.quick,

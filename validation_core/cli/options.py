@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,13 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", metavar="PATH|-", help="write JSON to a file or, with -, print it"
     )
+
+
+def parse_file(text: str) -> Path:
+    """A type of argparse: the path of a file or folder to read."""
+    if not text:
+        raise argparse.ArgumentTypeError("a file has a name; got an empty one; try table.npz")
+    return Path(text)
 
 
 def parse_path(*endings: str) -> Callable[[str], Path]:
@@ -151,6 +159,11 @@ def read_table(paths: Sequence[Path], chosen: argparse.Namespace) -> npt.Table:
     Raises:
         ValueError: for files that cannot be read, whatever their reader raises.
     """
+    if Path("-") in paths:
+        raise ValueError(
+            "A table is read from a file; got -, which stands for the lines of --stream. Name "
+            "/dev/stdin for a table on standard input."
+        )
     arrays = merge_pairs(pair for pairs in chosen.map for pair in pairs)
     try:
         return npt.read(
@@ -181,6 +194,15 @@ def parse_level(text: str) -> float:
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError(f"a level lies between 0 and 1; got {text}; try 0.05")
     return value
+
+
+def parse_seed(text: str) -> int:
+    """A seed, for argparse."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(
+            f"a seed is a whole number, 0 or more; got {text!r}; try 0"
+        )
+    return int(text)
 
 
 def parse_seconds(text: str) -> float:
@@ -224,16 +246,24 @@ def parse_integers(text: str) -> tuple[int, ...]:
         ) from None
 
 
-def check_writable(*paths: Path | str | None) -> None:
+def check_writable(*paths: Path | str | None, read: Sequence[Path] = ()) -> None:
     """Refuse, before anything runs, files that could not be written afterwards.
 
     Args:
         paths: None and `-` are no files.
+        read: files that the command reads, which are not to be overwritten.
 
     Raises:
-        ValueError: for a missing folder, a path that is no file, or one file named twice.
+        ValueError: for a missing folder, a path that is no file, one file named twice, or one
+            that is read.
     """
     files = [Path(path) for path in paths if path not in (None, "", "-")]
+    tables = {path.resolve() for path in read}
+    if kept := [path for path in files if path.resolve() in tables]:
+        raise ValueError(
+            f"A result is written beside the file that is read; got {kept[0]} for both. Name "
+            f"another."
+        )
     for path in files:
         if not path.parent.is_dir():
             raise ValueError(
@@ -255,6 +285,26 @@ def check_writable(*paths: Path | str | None) -> None:
     if len({path.resolve() for path in files}) < len(files):
         raise ValueError(
             f"Each result has a file of its own; got {', '.join(map(str, files))}. Name another."
+        )
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder for results, and those that it lies in, before anything runs.
+
+    Raises:
+        ValueError: where there can be none.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"Results are written into a folder; got {path}: {error.strerror}. Name a folder that "
+            f"can be made."
+        ) from error
+    if not os.access(path, os.W_OK):
+        raise ValueError(
+            f"Results are written into a folder; got {path}, which cannot be written. Name "
+            f"another."
         )
 
 

@@ -17,6 +17,7 @@ from validation_core.cli.options import (
     parse_grid,
     parse_level,
     parse_methods,
+    parse_seed,
     write_json_text,
 )
 from validation_core.scores import trained_scores
@@ -46,7 +47,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--n", type=int, default=1000, help="test points of a trial")
     option("--k", type=int, default=100, help="draws of q at each x, for tables")
     option("--alpha", type=parse_level, default=0.05)
-    option("--seed", type=int, default=0)
+    option("--seed", type=parse_seed, default=0)
     option("--networks", type=int, help="trained at each gamma, 1, or a comparison's own")
     option("--preset", default="interactive", help="how classifiers are trained")
     option("--protocol", choices=("pooled", "fresh"), default="pooled")

@@ -25,6 +25,10 @@ _LONGEST = 1 << 27  # bytes of a line
 _LOOK = 0.2  # seconds between two looks at a file
 _TOLD = 5.0  # seconds between two lines of progress
 _WITHOUT = ("method", "budget", "card", "datatree", "markdown", "junit", "figure")
+_OF_TABLES = (
+    "order", "map", "circular", "logarithms", "bounds", "discrete", "correct", "missing",
+    "max_rank",
+)  # fmt: skip
 
 Row = Mapping[str, Any] | Upload
 
@@ -67,7 +71,8 @@ def run_stream(chosen: argparse.Namespace) -> int:
         raise ValueError(
             f"A stream is one file, one folder or -; got {len(chosen.files)}. Name one."
         )
-    check_writable(chosen.json, chosen.report)
+    _check_reading(chosen)
+    check_writable(chosen.json, chosen.report, read=chosen.files)
     state: StreamResult | None = None
 
     def decided() -> bool:
@@ -81,10 +86,7 @@ def run_stream(chosen: argparse.Namespace) -> int:
             told = time.monotonic()
             tell(f"{state.n:,} rows: evidence {number_text(state.evalue, 2)} to 1")
     if state is None:
-        raise ValueError(
-            f"A stream has rows; got none from {chosen.files[0]} in {chosen.wait:g} s. Wait "
-            "longer by --wait SECONDS, or name the file that grows."
-        )
+        raise ValueError(_nothing(chosen.files[0], chosen.wait))
     if chosen.report:
         chosen.report.write_text(state.document(), encoding="utf-8")
     last = state
@@ -92,6 +94,37 @@ def run_stream(chosen: argparse.Namespace) -> int:
     if last.decided:
         return EXIT_CODES["problem"] if chosen.fail_on != "never" else 0
     return EXIT_CODES["too little power"] if chosen.fail_on == "power" else 0
+
+
+def _nothing(place: Path, wait: float) -> str:
+    """The refusal of a stream without rows."""
+    if str(place) == "-":
+        return (
+            "A stream has rows; got none on standard input. Look at what writes it: a line of "
+            "JSON for each row."
+        )
+    what = f"no .npz file in {place}" if place.is_dir() else f"none from {place}"
+    return (
+        f"A stream has rows; got {what} in {wait:g} s. Wait longer by --wait SECONDS, or name "
+        f"the file that grows."
+    )
+
+
+def _check_reading(chosen: argparse.Namespace) -> None:
+    """Refuse options of reading a table's file where rows are read one by one.
+
+    Raises:
+        ValueError: for any of them.
+    """
+    place: Path = chosen.files[0]
+    if str(place) != "-" and place.suffix not in _LINES and not place.is_dir():
+        return
+    if unread := [name for name in _OF_TABLES if getattr(chosen, name) not in (None, [])]:
+        options = ", --".join(name.replace("_", "-") for name in unread)
+        raise ValueError(
+            f"Rows of a stream are read as they are; got --{options}. Leave these out and write "
+            f"the rows so, or name a table's file."
+        )
 
 
 def _print(state: StreamResult) -> None:

@@ -146,8 +146,8 @@ def chosen(text: str) -> tuple[str, ...]:
     names = [name.strip() for name in text.split("+")]
     if unknown := [name for name in names if name not in QUANTITIES]:
         raise ValueError(
-            f"test quantities are {', '.join(QUANTITIES)}, joined by +; got {unknown[0]!r} in "
-            f"{text!r}; choose some of them"
+            f"Test quantities are {', '.join(QUANTITIES)}, joined by +; got {unknown[0]!r} in "
+            f"{text!r}. Choose some of them."
         )
     return tuple(name for name in QUANTITIES if name in names)
 

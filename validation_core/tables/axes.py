@@ -55,8 +55,9 @@ def upright(
         raise AmbiguousOrder(
             f"theta_q must say which axis is which where its arrays fit in both directions; got "
             f"{shown}: {theta[0]:,} simulations of {theta[1]:,} parameters or, with axes reversed "
-            f"as MATLAB, Julia and R store them, {theta[1]:,} of {theta[0]:,}. Choose the order: "
-            f"{as_is} for the first, {turned} for the other.",
+            f"as MATLAB, Julia and R store them, {theta[1]:,} of {theta[0]:,}. Choose the order, "
+            f"--order on the command line, order= in Python: {as_is} for the first, {turned} for "
+            f"the other.",
             (as_is, turned),
         )
     return arrays, order, ()

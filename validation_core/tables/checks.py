@@ -123,8 +123,8 @@ def _table(
     n, k = data.q.shape[:2]
     if n < FEW_ROWS:
         yield (
-            f"N = {n} rows is few: below {FEW_ROWS} no classifier is trained, and the tests that "
-            f"do run see only gross errors. A few hundred rows are better."
+            f"N = {n} row{'s' * (n != 1)} is few: below {FEW_ROWS} no classifier is trained, and "
+            f"the tests that do run see only gross errors. A few hundred rows are better."
         )
     if k == 1:
         yield (

@@ -51,9 +51,14 @@ def resolve_names(chosen: Chosen, present: Collection[str]) -> dict[str, tuple[s
     Raises:
         ValueError: for anything but names by role, or an array that is named twice.
     """
-    if not isinstance(chosen, Mapping):
+    wrong = (
+        [given for given in chosen.values() if not isinstance(given, str | Sequence)]
+        if isinstance(chosen, Mapping)
+        else [chosen]
+    )
+    if wrong:
         raise ValueError(
-            f"Arrays are named by role; got {type(chosen).__name__}. Write "
+            f"Arrays are named by role; got {type(wrong[0]).__name__}. Write "
             f"{{'theta': 'NAME', 'x': ['NAME', 'NAME']}}."
         )
     found = {role: tuple(_names(given, present)) for role, given in chosen.items()}

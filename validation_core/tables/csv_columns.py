@@ -32,6 +32,7 @@ _CSV_BLOCK = 2**23
 _SAID = 160
 _LOOKED_AT = 100  # rows that tell how a file writes its numbers
 _MARKS = ",;\t|"
+_SPACES = " "  # a mark of any width
 _FLOAT = np.dtype(np.float64)
 _BOM = b"\xef\xbb\xbf"
 _NOT_A_COMMENT = (b"#N/A", b"#NA")  # missing values of Excel
@@ -39,14 +40,17 @@ _MISSING = frozenset({"", "na", "n/a", "#n/a", "null", "none", "nan", "-nan"})
 _LIKE_A_NUMBER = re.compile(r"[+-]?[.,]?\d")
 # A comma before exactly three digits may be of thousands.
 _NUMBER_WITH_COMMA = re.compile(rb"(?<![\d.,])(?:0,\d|\d{4,},\d|\d+,(?!\d{3}(?!\d))\d)")
-_NUMBER_WITH_POINT = re.compile(rb"\d\.\d")
+_SPACE = re.compile(rb"[ \t]+")
+_SPACED = re.compile(rb"^ | $", re.MULTILINE)
+_NUMBER_WITH_POINT = re.compile(rb"\d\.\d(?!\d\d[\d.]*,\d)")  # not of thousands: 1.234,5
 
 
 class CsvColumns:
     """A .csv file: names in its first line, or none if that line is numbers.
 
-    Lines of comment (#), blank ones and Excel's `sep=;` are passed over, quoted numbers and
-    decimal commas understood.
+    Lines of comment (#), blank ones, Excel's `sep=;` and units below the names are passed over,
+    quoted numbers and decimal commas understood. Columns may have spaces between, as those of
+    numpy.savetxt have.
 
     Args:
         path: of the file.
@@ -73,10 +77,10 @@ class CsvColumns:
                 f"MB long; got another first line. Save it again with a header."
             )
         line, self.notes = _decoded(lines[at])
-        self._mark = mark or max(_MARKS, key=line.count)
+        self._mark = mark or _mark_of(line, _first_row(lines[at + 1 :]))
         fields = _fields(line, self._mark)
         if all(_is_number(field) for field in fields):
-            names = _fields(_decoded(comment)[0], self._mark)
+            names = _fields(_decoded(comment)[0].lstrip("# "), self._mark)
             if len(names) != len(fields) or all(_is_number(name) for name in names):
                 names = [f"column_{i + 1}" for i in range(len(fields))]
             fields = names
@@ -84,15 +88,23 @@ class CsvColumns:
             at += 1
         rows = lines[at:]
         self._names = _as_many([field.lstrip("# ").strip() for field in fields], rows, self._mark)
+        _check_first_row(self._names, rows, self._mark)
         check_column_names(self._names)
-        self._begin += sum(map(len, lines[:at]))
         self._decimal = _decimal(rows, self._mark)
+        if (units := _units_end(rows, len(self._names), self._mark, self._decimal)) is not None:
+            shown = roles.label(_decoded(rows[units - 1])[0])
+            self.notes += (f"The line below the names of columns has no number: {shown!r}, read "
+                           "as their units.",)  # fmt: skip
+            at, rows = at + units, rows[units:]
+        self._begin += sum(map(len, lines[:at]))
         texts = _texts(rows, len(self._names), self._mark, self._decimal)
         self.columns = [
             Column(name, None if name == "" or text else _FLOAT)
             for name, text in zip(self._names, texts, strict=True)
         ]
         count, self._quoted, plain, self._odd = _scanned(path, self._begin, self._mark)
+        if self._mark == _SPACES:
+            plain, self._odd = False, True
         self.rows = count if plain else self._count()
 
     def _count(self) -> int:
@@ -133,9 +145,9 @@ class CsvColumns:
             if "Empty CSV" in str(error):
                 return
             raise ValueError(
-                f"Every row of a .csv file must have {len(self._names):,} values, numbers except "
-                f"in the column sample; got otherwise ({_reason(error)}). Correct the file or "
-                f"save it again."
+                f"Every row of a .csv file must have {len(self._names):,} values, numbers in the "
+                f"columns that are read; got otherwise ({_reason(error, self._names)}). "
+                f"{_remedy(str(error), self._mark, self._decimal)}"
             ) from None
 
     def batches(self, wanted: Sequence[str]) -> Iterator[Sequence[NDArray[np.generic]]]:
@@ -173,6 +185,45 @@ def _is_passed_over(line: bytes) -> bool:
     """Whether a line is blank or a comment."""
     comment = line.startswith(b"#") and not line.startswith(_NOT_A_COMMENT)
     return comment or not line.strip()
+
+
+def _first_row(lines: Sequence[bytes]) -> str:
+    """The first line that is neither blank nor a comment; empty where there is none."""
+    return next((_decoded(line)[0] for line in lines if not _is_passed_over(line)), "")
+
+
+def _mark_of(line: str, following: str) -> str:
+    """The mark between the columns of a first line, from it and the row that follows.
+
+    A line without marks has words between spaces where they are numbers, or as many as numbers
+    follow, perhaps with a number of the row before.
+    """
+    mark = max(_MARKS, key=line.count)
+    words, values = _fields(line, _SPACES), _fields(following, _SPACES)
+    if mark in line or len(words) < 2:
+        return mark
+    if all(map(_is_number, words)):
+        return _SPACES
+    comma = [value.replace(",", ".") for value in values]
+    numbered = any(map(_is_number, comma)) and len(values) - len(words) in (0, 1)
+    return _SPACES if numbered else mark
+
+
+def _check_first_row(names: Sequence[str], rows: Sequence[bytes], mark: str) -> None:
+    """Refuse a first line that is no line of names.
+
+    Raises:
+        ValueError: for many more values in the first row than names.
+    """
+    row = _first_row(rows)
+    marks = {mark, *_MARKS} if len(names) == 1 else {mark}
+    values = max((_fields(row, each) for each in marks), key=len)
+    if len(values) > len(names) + 1:
+        raise ValueError(
+            f"A .csv file must begin with the names of its columns; got "
+            f"{roles.label(mark.join(names))!r} above a line of {len(values):,} values. Delete "
+            f"the lines above the names, or let them begin with #."
+        )
 
 
 def _decoded(line: bytes) -> tuple[str, tuple[str, ...]]:
@@ -215,6 +266,19 @@ def _texts(rows: Sequence[bytes], count: int, mark: str, decimal: str) -> list[b
     return [word > 0 and number == 0 for word, number in zip(words, numbers, strict=True)]
 
 
+def _units_end(rows: Sequence[bytes], count: int, mark: str, decimal: str) -> int | None:
+    """Where a row of units ends: the first row, without a number, of columns of numbers."""
+    first = next((i for i, row in enumerate(rows) if not _is_passed_over(row)), len(rows))
+    alone = _texts(rows[: first + 1], count, mark, decimal)
+    has_number = any(_LIKE_A_NUMBER.match(f.strip()) for f in _fields(_first_row(rows), mark))
+    if has_number or not any(alone):
+        return None
+    later = _texts(rows[first + 1 :], count, mark, decimal)
+    some = any(map(_LIKE_A_NUMBER.match, _fields(_first_row(rows[first + 1 :]), mark)))
+    units = some and any(word and not text for word, text in zip(alone, later, strict=True))
+    return first + 1 if units else None
+
+
 def _block(columns: Sequence[str]) -> int:
     """Bytes parsed at once: at least a row."""
     return max(_CSV_BLOCK, 64 * len(columns))
@@ -222,8 +286,10 @@ def _block(columns: Sequence[str]) -> int:
 
 def _fields(line: str, mark: str) -> list[str]:
     """The fields of a line; the line itself where its quotes are broken."""
+    spaces = mark == _SPACES
     try:
-        return next(csv.reader([line], delimiter=mark))
+        line = line.strip() if spaces else line
+        return next(csv.reader([line], delimiter=mark, skipinitialspace=spaces))
     except (csv.Error, StopIteration, TypeError, ValueError):
         return [line]
 
@@ -267,7 +333,8 @@ def _scanned(path: Path, begin: int, mark: str) -> _Scan:
 
 
 class _Cleaned(io.RawIOBase):
-    """A stream of rows without lines of comment or of blanks, each ended alike.
+    """A stream of rows without lines of comment or of blanks, each ended alike, one space for
+    each run of them where these are marks.
 
     Where there are quotes, such a line may be part of a text: comments are then left for the
     parser to refuse.
@@ -280,6 +347,7 @@ class _Cleaned(io.RawIOBase):
         blank = rb"[ ]" if mark == "\t" else rb"[ \t]"
         line = rb"^(?:" + comment + blank + rb"*)(?:\n|\Z)"
         self._dropped = re.compile(line, re.MULTILINE)
+        self._spaces = mark == _SPACES
 
     def readable(self) -> bool:
         return True
@@ -294,12 +362,44 @@ class _Cleaned(io.RawIOBase):
             cut = max(piece.rfind(b"\n"), piece.rfind(b"\r", 0, -1)) + 1 if new else len(piece)
             lines, self._rest = piece[:cut], piece[cut:]
             lines = lines.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-            self._ready = self._dropped.sub(b"", lines)
+            lines = self._dropped.sub(b"", lines)
+            self._ready = _SPACED.sub(b"", _SPACE.sub(b" ", lines)) if self._spaces else lines
         size = len(self._ready) if size is None or size < 0 else size
         piece, self._ready = self._ready[:size], self._ready[size:]
         return piece
 
 
-def _reason(error: BaseException) -> str:
-    """The parser's message on one line of readable length."""
+_CONVERSION = re.compile(r"In CSV column #(\d+): Row #(\d+): .*invalid value '(.*)'", re.DOTALL)
+_EXPONENT_D = re.compile(r"[+-]?\d*[.,]?\d+[dD][+-]?\d+")
+_THOUSANDS = re.compile(r"[+-]?\d{1,3}([ ,.'\u00a0\u202f]\d{3})+([.,]\d+)?")
+_NO_VALUE = re.compile(r"[^\w\s]+|missing|unknown|inf(inity)?|n\.a\.|nil|undefined", re.IGNORECASE)
+
+
+def _remedy(error: str, mark: str, decimal: str) -> str:
+    """What to do about a value that is no number."""
+    wrong = _CONVERSION.fullmatch(error)
+    value = wrong[3].strip() if wrong else ""
+    given = {"sep": r"\s+" if mark == _SPACES else mark, "decimal": decimal}
+    if thousands := _THOUSANDS.fullmatch(value):
+        given["thousands"] = thousands[1][0]
+        given["decimal"] = thousands[2][0] if thousands[2] else "."
+        begin = "Where it has marks of thousands, write it without: "
+    elif _NO_VALUE.fullmatch(value):
+        given["na_values"] = value
+        begin = "Where it stands for a missing value, leave that empty: "
+    elif _EXPONENT_D.fullmatch(value):
+        return "Write its exponent with E, not D."
+    else:
+        return "Correct the file or save it again."
+    usual = {"sep": ",", "decimal": "."}
+    options = "".join(f", {key}={val!r}" for key, val in given.items() if usual.get(key) != val)
+    return f"{begin}pandas.read_csv('FILE'{options}).to_csv('table.csv', index=False)."
+
+
+def _reason(error: BaseException, names: Sequence[str]) -> str:
+    """The parser's message on one line of readable length, a column by its name."""
+    if wrong := _CONVERSION.fullmatch(str(error)):
+        column, row, value = wrong.groups()
+        shown = f"{roles.label(value)!r} in the column {roles.label(names[int(column)])!r}"
+        return f"{shown} of row {int(row):,}"
     return roles.label(str(error).removeprefix("CSV parse error: "), _SAID) or type(error).__name__

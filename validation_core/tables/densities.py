@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables.roles import is_quantity, unread_notes
-from validation_core.tables.shapes import reshaped
+from validation_core.tables.shapes import holds_rows, reshaped
 from validation_core.tables.source import Order, is_real
 from validation_core.types import Array
 
@@ -149,7 +149,8 @@ def read_observed(arrays: Mapping[str, NDArray[np.generic]], m: int, d: int) -> 
             )
         )
     at = arrays["x_o"]
-    if not is_real(at) or not at.size or at.size % m or not np.isfinite(at).all():
+    fits = at.size and holds_rows(at.shape, m)
+    if not is_real(at) or not fits or not np.isfinite(at).all():
         wanted = f"{m} finite numbers, as a row of x does, or several such rows"
         return Observed(warnings=(_unfit("x_o", at, wanted),))
     every = at.reshape(-1, m)
@@ -187,7 +188,7 @@ def _predicted(given: NDArray[np.generic] | None, m: int) -> tuple[Array | None,
     """Data simulated at q's draws (L, M), and a warning where they cannot be read."""
     if given is None:
         return None, ()
-    rows = given.size // m if given.size % m == 0 else 0
+    rows = given.size // m if holds_rows(given.shape, m) else 0
     if not is_real(given) or rows < FEWEST_PREDICTED or not np.isfinite(given).all():
         wanted = f"{FEWEST_PREDICTED} or more rows of {m} finite numbers"
         return None, (_unfit("x_rep", given, wanted),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import lzma
+import re
 import zlib
 from collections.abc import Collection
 from typing import NamedTuple
@@ -12,7 +13,8 @@ from validation_core.text import first_text
 
 SAVE = "Save it with numpy.savez(file, theta=..., x=..., theta_q=...)."
 """The remedy at the end of a refusal."""
-_PEEKED = 64  # bytes that are unpacked of a compressed file
+_PAGE = (b"<!doctype html", b"<html")
+_PEEKED = 512  # bytes that are unpacked of a compressed file
 
 
 class _Format(NamedTuple):
@@ -25,12 +27,25 @@ class _Format(NamedTuple):
 _TORCH = _Format(
     "a PyTorch file (a pickle, never opened)",
     "Save its tensors: numpy.savez('table.npz', **{name: tensor.detach().numpy() for name, "
-    "tensor in torch.load('FILE').items()}).",
+    "tensor in torch.load('FILE', map_location='cpu').items()}). One tensor alone: "
+    "numpy.save('theta.npy', torch.load('FILE', map_location='cpu').detach().numpy()). Where they "
+    "are bfloat16, write .float().numpy().",
 )
 _PICKLE = _Format(
     "a pickle, which is never opened here",
     "Where you trust it, save its arrays: numpy.savez('table.npz', "
     "**pickle.loads(pathlib.Path('FILE').read_bytes())), or joblib.load('FILE') in its place.",
+)
+_FRAME = _Format(
+    "a pickled frame of pandas, which is never opened here",
+    "Where you trust it: pandas.read_pickle('FILE').to_parquet('table.parquet').",
+)
+_WEB_PAGE = _Format(
+    "a web page", "It was saved in place of the file, perhaps one to sign in: download it again."
+)
+_LFS = _Format(
+    "a pointer of Git LFS, which stands for the file",
+    "Fetch the file itself in its repository: git lfs pull.",
 )
 _EXCEL = _Format(
     "an Excel workbook",
@@ -85,7 +100,7 @@ _UTF16 = _Format(
     "encoding='utf-16').read()).",
 )
 _FIRST_BYTES = {
-    b"\x80": _PICKLE,
+    b"version https://git-lfs": _LFS,
     b"CDF": _NETCDF3,
     b"ARROW1": _FEATHER,
     b"FEA1": _FEATHER,
@@ -100,6 +115,7 @@ _FIRST_BYTES = {
     b"\xff\xfe": _UTF16,
     b"\xfe\xff": _UTF16,
 }
+_OLD_PICKLE = re.compile(rb"\(?(?:[dl]p\d+\n|c[a-z_][\w.]*\n\w+\np?)")  # of protocol 0
 _PACKED = {
     b"\x1f\x8b": ("gzip", "gunzip"),
     b"BZh": ("bzip2", "bunzip2"),
@@ -118,16 +134,35 @@ def foreign_format(first: bytes) -> str | None:
             inside = _unpacked(first, name)
             if inside.startswith((b"RDX", b"RDA", b"X\n", b"A\n")):
                 return _told(_R)
-            if inside.startswith(b"\x80"):
-                return _told(_PICKLE)
+            if kind := _pickle(inside):
+                return _told(kind)
+            if _is_tar(inside):
+                return "an archive of files. Unpack it and give the files in it: tar -xf FILE."
             return f"a {name} file. Unpack it: {command} FILE."
     for magic, kind in _FIRST_BYTES.items():
         if first.startswith(magic):
             return _told(kind)
+    if kind := _pickle(first):
+        return _told(kind)
+    if _is_tar(first):
+        return "an archive of files. Unpack it and give the files in it: tar -xf FILE."
+    if first.removeprefix(b"\xef\xbb\xbf").lstrip()[:14].lower().startswith(_PAGE):
+        return _told(_WEB_PAGE)
     length = int.from_bytes(first[:8], "little")
     if first[8:9] == b"{" and 2 <= length < 2**32 and (b'"dtype"' in first or length < 64):
         return _told(_SAFETENSORS)
     return None
+
+
+def _pickle(first: bytes) -> _Format | None:
+    """The pickle that begins with these bytes, if they are one's."""
+    if not (first.startswith(b"\x80") or _OLD_PICKLE.match(first)):
+        return None
+    return _FRAME if re.search(rb"pandas[.\w]*\W+DataFrame", first[:_PEEKED]) else _PICKLE
+
+
+def _is_tar(first: bytes) -> bool:
+    return first[257:262] == b"ustar"
 
 
 def foreign_archive(names: Collection[str]) -> str | None:

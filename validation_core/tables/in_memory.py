@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -17,13 +18,18 @@ from numpy.typing import NDArray
 
 from validation_core.tables import roles
 from validation_core.tables.column_table import column_table
+from validation_core.tables.indexed_draws import (
+    in_order_of_simulations,
+    is_numbered_series,
+    length_of,
+)
 from validation_core.tables.listed_columns import ListedColumns
 from validation_core.tables.long_table import LongTable
 from validation_core.tables.memory_arrays import MemoryArrays
 from validation_core.tables.memory_columns import MemoryColumns
 from validation_core.tables.named_columns import in_order_of_theta, is_frame, with_labels
 from validation_core.tables.options import Reading, ReadingOptions
-from validation_core.tables.ragged import plain_values
+from validation_core.tables.ragged import is_series_of_objects, plain_values
 from validation_core.tables.reading import read, read_source
 from validation_core.tables.records import FIELD_AXES, RecordArrays, records_of
 from validation_core.tables.source import ArraySource
@@ -52,6 +58,8 @@ def read_in_memory(value: Any, **options: Unpack[Reading]) -> Upload:
         return _read_dataset(value, **options)
     wanted = ReadingOptions(**options)
     reader: ArraySource
+    if is_frame(value) and _has_lists(value):
+        value = {str(name): value[name] for name in value.columns}
     if is_frame(value):
         reader = column_table(MemoryColumns(_frame_columns(value)), _WHOLE, _ANY, wanted.arrays)
         if isinstance(reader, LongTable) and reader.named:
@@ -73,21 +81,27 @@ def arrays_of(given: Mapping[str, Any]) -> dict[str, NDArray[np.generic]]:
 
     Args:
         given: values by name; None for one that is missing.
+
+    Raises:
+        ValueError: for what is no array of numbers.
     """
     arrays: dict[str, NDArray[np.generic]] = {}
+    named = roles.find_roles([str(name) for name in given]).found
+    theta = given.get(named.get("theta", ""))
     for name, value in given.items():
         if value is None:
             continue
+        role = next((role for role, own in named.items() if own == str(name)), "")
+        if role == "theta_q" and is_numbered_series(value):
+            value = value.to_frame()
         if not isinstance(value, Mapping) and not is_frame(value):
-            arrays[str(name)] = array = array_of(value)
-            if array.dtype == object and not array.ndim:
-                raise ValueError(
-                    f"{name} must be an array of numbers; got {type(value).__name__}. Draw from "
-                    f"it and give the draws, or let npt.check(prior, simulate, sample) do it."
-                )
+            arrays[str(name)] = _numbers(str(name), value)
             continue
-        role = next(iter(roles.find_roles([str(name)]).found), "")
-        parts = arrays_of(value) if isinstance(value, Mapping) else _frame_values(value, role)
+        parts = (
+            arrays_of(value)
+            if isinstance(value, Mapping)
+            else _frame_values(value, str(name), role, theta)
+        )
         axes = FIELD_AXES.get(role)
         records = records_of(parts, axes) if axes is not None else None
         if records is not None:
@@ -97,10 +111,40 @@ def arrays_of(given: Mapping[str, Any]) -> dict[str, NDArray[np.generic]]:
     return arrays
 
 
+def _numbers(name: str, value: Any) -> NDArray[np.generic]:
+    """Numbers of any package as an array.
+
+    Raises:
+        ValueError: for what cannot be one.
+    """
+    try:
+        array = array_of(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(
+            f"{name} must be an array of numbers; got {type(value).__name__}, of which NumPy "
+            f"makes none ({roles.label(str(error), 160)}). Convert it to an array first."
+        ) from None
+    if array.dtype != object:
+        return array
+    if isinstance(value, Iterator):
+        raise ValueError(
+            f"{name} must be an array of numbers; got {type(value).__name__}, which is read only "
+            f"once. Give list({name})."
+        )
+    if not array.ndim:
+        raise ValueError(
+            f"{name} must be an array of numbers; got {type(value).__name__}. Draw from it and "
+            f"give the draws, or let npt.check(prior, simulate, sample) do it."
+        )
+    return array
+
+
 def array_of(value: Any) -> NDArray[np.generic]:
     """Return numbers of NumPy, torch (on any device), JAX, CuPy, or lists of these as an array."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
+        if getattr(value, "is_sparse", False):
+            value = value.to_dense()
         for way in ("resolve_conj", "resolve_neg"):
             value = getattr(value, way, lambda plain=value: plain)()
         try:
@@ -112,6 +156,18 @@ def array_of(value: Any) -> NDArray[np.generic]:
     if isinstance(value, list | tuple) and value and hasattr(value[0], "detach"):
         return np.stack([array_of(one) for one in value])
     return np.asarray(value)
+
+
+def _has_lists(frame: Any) -> bool:
+    """Whether a frame has a row for each simulation, with lists in its cells."""
+    columns = [frame[name] for name in frame.columns]
+    return any(
+        is_series_of_objects(column) and len(column) and isinstance(column.to_list()[0], _LISTS)
+        for column in columns
+    )
+
+
+_LISTS = (list, tuple, np.ndarray)
 
 
 def _frame_columns(frame: Any) -> dict[str, NDArray[np.generic]]:
@@ -129,28 +185,56 @@ def _column_name(name: object) -> str:
 
 
 def _column(series: Any) -> NDArray[np.generic]:
-    """A column as numbers, missing ones NaN, or as words."""
+    """A column as numbers, missing ones NaN, or as words; dates are words."""
     array = np.asarray(series)
     if array.dtype.kind in "fiubU":
         return array
-    try:
-        return np.asarray(series, np.float64)
-    except (TypeError, ValueError):
-        return np.array([str(word)[:200] for word in array])
+    if array.dtype.kind not in "mM":
+        with suppress(TypeError, ValueError):
+            return np.asarray(series, np.float64)
+    return np.array([str(word)[:200] for word in array])
 
 
-def _frame_values(frame: Any, role: str) -> dict[str, NDArray[np.generic]]:
-    """The columns of a frame that is theta, x or theta_q; its index is no column.
+def _frame_values(frame: Any, name: str, role: str, theta: Any) -> dict[str, NDArray[np.generic]]:
+    """The columns of a frame that is an array of a table; its index is no column.
 
-    Draws whose index numbers simulations and draws are arrays (N, K).
+    Draws, numbered by simulation and draw, are arrays (N, K).
+
+    Raises:
+        ValueError: for columns of words, or draws that nothing numbers.
     """
-    index = getattr(frame, "index", None)
-    columns = {_column_name(name): _column(frame[name]) for name in frame.columns}
-    if role == "theta_q" and index is not None and len(getattr(index, "names", ())) == 2:
-        n = len(np.unique(np.asarray(index.get_level_values(0))))
-        if len(frame) % n == 0:
-            return {name: column.reshape(n, -1) for name, column in columns.items()}
-    return columns
+    sizes: tuple[int, ...] = (len(frame),)
+    if role == "theta_q" and theta is not None:
+        frame, sizes = _numbered(frame, name, theta)
+    columns = {_column_name(column): _column(frame[column]) for column in frame.columns}
+    words = [column for column, array in columns.items() if array.dtype.kind == "U"]
+    if role in FIELD_AXES and words:
+        column = roles.label(words[0])
+        raise ValueError(
+            f"{name} must hold numbers; got words or dates in its column {column!r}. Leave that "
+            f"out, or give its classes as numbers: pandas.get_dummies({name}, dtype=float)."
+        )
+    return {name: array.reshape(*sizes, *array.shape[1:]) for name, array in columns.items()}
+
+
+def _numbered(frame: Any, name: str, theta: Any) -> tuple[Any, tuple[int, int]]:
+    """A frame of draws, those of a simulation one after the other, and N and K.
+
+    Raises:
+        ValueError: for a frame without the numbers of simulations and draws.
+    """
+    ordered = in_order_of_simulations(frame, theta)
+    if ordered is not None:
+        return ordered
+    n = length_of(theta)
+    if len(frame) == n:
+        return frame, (n, 1)
+    raise ValueError(
+        f"A frame of draws must have the numbers of simulation and draw in its index, as many "
+        f"draws for each of the {n:,} simulations; got {name} with {len(frame):,} rows and no "
+        f"such index. Where the draws of a simulation follow each other, give "
+        f"{name}.to_numpy().reshape({n}, -1, {len(frame.columns)})."
+    )
 
 
 def _read_dataset(value: Any, **options: Unpack[Reading]) -> Upload:

@@ -35,8 +35,9 @@ def read_observation(file: File, name: str = "") -> Mapping[str, NDArray[np.gene
     with refusals_in_words(), opened_file(file, name, _LIMIT) as source:
         present = list(check_headers(source.headers(), _LIMIT))
         names = {array: array for array in present if array in BESIDE}
-        if not names and len(present) == 1:
-            names = {"x_o": present[0]}
+        numbers = [array for array in present if not array.endswith("_names")]
+        if not names and (len(numbers) == 1 or source.columns):
+            names = {"x_o": numbers[0]}  # of columns, all of them together
         if not names:
             raise ValueError(
                 f"An observation's file holds any of {', '.join(BESIDE)}; got "

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from numbers import Real
+from typing import Any, TypedDict, get_args
 
 from validation_core.tables.chosen import Chosen
-from validation_core.tables.source import Order
+from validation_core.tables.source import ORDERS, Order
 from validation_core.tables.x_columns import Missing
+from validation_core.text import did_you_mean, list_text
 
 
 class Reading(TypedDict, total=False):
@@ -27,7 +29,11 @@ class Reading(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingOptions:
-    """What a user says about a file."""
+    """What a user says about a file.
+
+    Raises:
+        ValueError: for what an option cannot be.
+    """
 
     order: Order | None = None
     """Order of theta_q's axes; needed only when N = K."""
@@ -51,3 +57,54 @@ class ReadingOptions:
     recognise padding, and to leave out other rows."""
     max_rank: int | None = None
     """The largest rank that ranks can take, where the file does not say it."""
+
+    def __post_init__(self) -> None:
+        for name, choices in (("order", ORDERS), ("missing", get_args(Missing))):
+            value = getattr(self, name)
+            if value is not None and value not in choices:
+                raise ValueError(
+                    f"The option {name} is {list_text(choices, 'or')}; got {value!r}. "
+                    f"{did_you_mean(str(value), choices)}"
+                )
+        for name in ("circular", "logarithms", "discrete", "corrections"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, str) or not isinstance(value, Iterable)):
+                raise ValueError(
+                    f"The option {name} is a list of names; got {value!r}. Try "
+                    f"{name}=[{value if isinstance(value, str) else 'theta_1'!r}]."
+                )
+        if isinstance(self.circular, Mapping):
+            periods = {name: one for name, one in self.circular.items() if not _real(one)}
+            _refuse("circular", "a period by name", periods, '{"phi": 24.0}')
+        if self.bounds is not None:
+            named = isinstance(self.bounds, Mapping)
+            ends = (
+                {name: two for name, two in self.bounds.items() if not _pair(two)}
+                if named
+                else self.bounds
+            )
+            _refuse("bounds", "two numbers by name", ends, '{"theta_1": (0, 1)}')
+        if self.max_rank is not None and not _real(self.max_rank):
+            raise ValueError(
+                f"The option max_rank is a whole number; got {self.max_rank!r}. Give the number "
+                f"of draws that ranks are among."
+            )
+
+
+def _real(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _pair(value: Any) -> bool:
+    """Whether a value is two numbers."""
+    return not isinstance(value, str | Real | None) and len(value) == 2 and all(map(_real, value))
+
+
+def _refuse(option: str, rule: str, wrong: Any, example: str) -> None:
+    """Refuse what an option may not be, if there is any of it.
+
+    Raises:
+        ValueError: for something.
+    """
+    if not isinstance(wrong, Mapping) or wrong:
+        raise ValueError(f"The option {option} is {rule}; got {wrong!r}. Try {option}={example}.")

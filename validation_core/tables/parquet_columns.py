@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.tables import roles
 from validation_core.tables.columns import (
     COLUMNS,
     Column,
@@ -72,6 +73,7 @@ class ParquetColumns:
                 path, metadata=metadata, read_dictionary=texts, page_checksum_verification=True
             )
         self.columns = [_parquet_column(field) for field in schema]
+        _check_lists(schema, self.columns)
         self.rows: int = self._file.metadata.num_rows
         chunks = list(_chunks(self._file.metadata))
         check_column_names([column.name for column in self.columns])
@@ -105,6 +107,24 @@ class ParquetColumns:
 
     def close(self) -> None:
         self._file.close()
+
+
+def _check_lists(schema: pa.Schema, columns: Sequence[Column]) -> None:
+    """Refuse columns of lists that hold a table's arrays.
+
+    Raises:
+        ValueError: where theta or theta_q is one, or no column holds numbers.
+    """
+    from pyarrow import types
+
+    lists = [field.name for field in schema if types.is_nested(field.type)]
+    numbers = any(column.dtype is not None for column in columns)
+    if lists and (not numbers or roles.find_roles(lists).found.keys() & {"theta", "theta_q"}):
+        raise ValueError(
+            f"A table must have columns of real numbers; got lists in {roles.names_text(lists)}. "
+            f"Save its rows as JSON: pandas.read_parquet('FILE')"
+            f".to_json('table.json', orient='records', double_precision=15)."
+        )
 
 
 def _is_text(field: pa.Field) -> bool:

@@ -7,6 +7,8 @@ plain array of numbers cannot.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 
 from validation_core.tables import roles
 from validation_core.tables.x_columns import Missing
+from validation_core.text import count_text
 
 
 def may_differ_in_length(role: str) -> bool:
@@ -46,8 +49,12 @@ def plain_values(given: Mapping[str, Any]) -> PlainValues:
             values[name] = np.asarray(_unmasked(value) if gaps else value.data)
             if not gaps:
                 continue
-            notes.append(f"{name}: {gaps:,} masked values are read as NaN.")
-        elif not _may_be_ragged(value) or _rectangular(value) is not None:
+            are = "is" if gaps == 1 else "are"
+            notes.append(f"{name}: {count_text(gaps, 'masked value')} {are} read as NaN.")
+        elif not _may_be_ragged(value):
+            continue
+        elif (rectangle := _rectangular(value)) is not None:
+            values[name] = rectangle
             continue
         else:
             values[name], note = padded(name, role, value)
@@ -64,20 +71,37 @@ def _unmasked(value: np.ma.MaskedArray[Any, Any]) -> NDArray[np.generic]:
 def _may_be_ragged(value: Any) -> bool:
     """Whether a value is a list, an object array, or writes itself as lists, as awkward arrays do;
     tensors are none."""
-    if isinstance(value, np.ndarray):
-        return value.dtype == object
+    if isinstance(value, np.ndarray) or is_series_of_objects(value):
+        return bool(value.dtype == object)
     listed = isinstance(value, list | tuple)
     tensors = listed and len(value) > 0 and hasattr(value[0], "detach")
     return (listed and not tensors) or (hasattr(value, "to_list") and not hasattr(value, "index"))
 
 
+def is_series_of_objects(value: Any) -> bool:
+    """Whether an object is a column of a frame that holds other things than numbers."""
+    return hasattr(value, "to_list") and str(getattr(value, "dtype", "")) == "object"
+
+
 def _rectangular(value: Any) -> NDArray[np.generic] | None:
-    """The value as an array; None where its rows have different lengths."""
+    """The value as an array; None where its rows have different lengths.
+
+    Python's own numbers are numbers, and None is NaN.
+    """
     try:
         array = np.asarray(value)
     except ValueError:
         return None
-    return None if array.dtype == object else array
+    if array.dtype != object:
+        return array
+    plain = all(number is None or isinstance(number, Real | Decimal) for number in array.flat)
+    if plain and array.ndim:
+        return array.astype(np.float64)
+    try:
+        nested = np.asarray(array.tolist())  # arrays of arrays
+    except ValueError:
+        return None
+    return nested if nested.dtype != object else None
 
 
 def padded(name: str, role: str, value: Any) -> tuple[NDArray[np.generic], str]:

@@ -28,7 +28,7 @@ class MissingFile(FileNotFoundError, ValueError):
     """No file at the path of a table."""
 
 
-File = Path | str | bytes | BinaryIO
+File = Path | str | bytes | bytearray | memoryview | BinaryIO
 """A path, the bytes of a file, or a file opened for reading."""
 _FIRST = 4096
 _KNOWN = "an .npz or .npy file of NumPy, a .csv, .parquet or .json table, HDF5 or ArviZ's netCDF-4"
@@ -187,8 +187,13 @@ def _stream(file: File, most: int) -> Iterator[tuple[BinaryIO, Path | None]]:
     Raises:
         ValueError: for what cannot be read, or a pipe that sends more, or nothing.
     """
-    if isinstance(file, bytes):
+    if isinstance(file, bytes | bytearray | memoryview):
         yield io.BytesIO(file), None
+    elif isinstance(file, io.TextIOBase):
+        raise ValueError(
+            f"A file must be opened for reading bytes; got one of text ({type(file).__name__}). "
+            f"Open it with open('FILE', 'rb'), or give its path."
+        )
     elif not isinstance(file, Path | str):
         if file.seekable():
             yield file, None

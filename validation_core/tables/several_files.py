@@ -133,6 +133,11 @@ def read_one(files: Sequence[File], **options: Unpack[Reading]) -> Upload:
     every: list[File] = []
     told: tuple[str, ...] = ()
     for file in files:
+        if file == "":
+            raise ValueError(
+                "A table is read from a file that has a name; got an empty one. Give its path, or "
+                "'.' for the files of this folder."
+            )
         if isinstance(file, Path | str) and Path(file).is_dir():
             inside, others = folders.files_of(Path(file))
             every, told = [*every, *inside], (*told, *others)

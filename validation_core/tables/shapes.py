@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,7 +39,8 @@ def real_numbers(name: str, array: NDArray[np.generic]) -> Array:
         )
     if array.ndim == 0 or array.size == 0:
         raise ValueError(
-            f"{name} must hold at least one row; got shape {array.shape}. Save the draws in it."
+            f"{name} must hold at least one row; got shape {array.shape}. Save a row for each "
+            f"simulation in it."
         )
     return array
 
@@ -54,22 +59,53 @@ def matrix(name: str, array: Array) -> Array:
     return array.reshape(len(array), -1)
 
 
-def data_rows(x: Array, n: int) -> Array:
+def data_rows(
+    name: str, x: Array, n: int, others: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+) -> Array:
     """Flatten the trailing axes of x (N, ...) to (N, M).
 
     Args:
+        name: of the array, for messages.
         x: the array as saved.
         n: number of rows of theta.
+        others: shapes of theta and theta_q, for messages.
 
     Raises:
         ValueError: when x has another number of rows than theta.
     """
     if len(x) != n:
         raise ValueError(
-            f"x must have one row for each of the {n} rows of theta; got shape {x.shape}. Put the "
-            f"simulations on the first axis."
+            f"{name} must have one row for each of the {n} rows of theta; got shape {x.shape}. "
+            f"{_rows_remedy(name, x.shape, n, others)}"
         )
     return x.reshape(n, -1)
+
+
+def _rows_remedy(
+    name: str, shape: tuple[int, ...], n: int, others: Mapping[str, tuple[int, ...]]
+) -> str:
+    """What to do where x of this shape has not the `n` rows of theta."""
+    theta, q = others.get("theta", ()), others.get("theta_q", ())
+    if len(theta) == 1 and n > 1 and len(q) == 2 and q[1] == n:
+        return (
+            f"With theta ({n},) and theta_q {q} that is one simulation of {n} parameters, which "
+            f"shows nothing of q: save many, theta (N, {n}), x (N, ...), theta_q (N, K, {n})."
+        )
+    if len(theta) == 2 and shape[0] == theta[1]:
+        return "Put the simulations on the first axis: theta = theta.T."
+    if n in shape[1:]:
+        axis = f"({', '.join(map(str, (shape.index(n), *_others(shape, shape.index(n)))))})"
+        return f"Put the simulations on the first axis: {name} = numpy.transpose({name}, {axis})."
+    return f"Save the {name} of each row of theta, simulations on the first axis."
+
+
+def _others(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return tuple(i for i in range(len(shape)) if i != axis)
+
+
+def holds_rows(shape: tuple[int, ...], m: int) -> bool:
+    """Whether an array's last axes are the m numbers of a row: (m,), (J, m), (J, H, W)."""
+    return any(math.prod(shape[i:]) == m for i in range(len(shape) + 1))
 
 
 def draws_array(q: Array, n: int, d: int, order: Order | None = None) -> tuple[Array, Order]:
@@ -93,12 +129,13 @@ def draws_array(q: Array, n: int, d: int, order: Order | None = None) -> tuple[A
     if last != d or n not in (first, second):
         raise ValueError(
             f"theta_q must have shape (N, K, D) with N = {n} and D = {d} as theta has; got "
-            f"{q.shape}. Put the simulations first, the draws at each second, the parameters last."
+            f"{q.shape}. {_axes_remedy(full.shape, n, d)}"
         )
     if order is None and first == second == n > 1:
         raise AmbiguousOrder(
-            f"theta_q must say which axis is which when N = K; got {q.shape}. Choose the order: "
-            f"NKD (row i holds the draws at x_i) or KND (column i does)."
+            f"theta_q must say which axis is which when N = K; got {q.shape}. Choose the order, "
+            f"--order on the command line, order= in Python: NKD (row i holds the draws at x_i) "
+            f"or KND (column i does)."
         )
     chosen: Order = order or ("NKD" if first == n else "KND")
     if full.shape[chosen.index("N")] != n:
@@ -125,6 +162,41 @@ def _three_axes(q: Array, n: int, d: int) -> Array:
     if q.ndim != 3:
         raise ValueError(
             f"theta_q must have shape (N, K, D) = ({n}, K, {d}); got {q.shape}. Reshape it so "
-            f"that draw k at x_i is theta_q[i, k]."
+            f"that draw k at x_i is theta_q[i, k]{_reshaping(q, n, d)}."
         )
     return q
+
+
+def _reshaping(q: Array, n: int, d: int) -> str:
+    """The line that gives draws on one axis too few their own, where their number fits."""
+    if q.ndim > 3 and (q.shape[0], q.shape[-1]) == (n, d):
+        return f"; of several chains or walkers: theta_q.reshape({n}, -1, {d})"
+    if q.ndim > 2 or not n or q.size % (n * d) or q.size == n * d:
+        return ""
+    if q.shape[0] != n:
+        return (
+            f"; where the draws of a simulation follow each other: theta_q.reshape({n}, -1, {d}); "
+            f"where the simulations of a draw do: theta_q.reshape(-1, {n}, {d})"
+        )
+    return f"; where the parameters of a draw follow each other: theta_q.reshape({n}, -1, {d})"
+
+
+def _axes_remedy(shape: tuple[int, ...], n: int, d: int) -> str:
+    """What to do about three axes that are not those of N simulations and D parameters."""
+    if shape[2] != d and n in shape[:2] and d not in shape:
+        return (
+            f"Give theta and theta_q the same parameters, on the last axis: theta has {d}, "
+            f"theta_q {shape[2]}."
+        )
+    orders = {
+        (i, 3 - i - j, j)
+        for i in range(3)
+        for j in range(3)
+        if i != j and shape[i] == n and shape[j] == d
+    }
+    line = f": theta_q = numpy.transpose(theta_q, {orders.pop()})" if len(orders) == 1 else ""
+    return (
+        f"Put the simulations first, the draws at each second, the parameters last{line}."
+        if n in shape
+        else f"Save draws at each of the {n} x: simulations first, parameters last."
+    )

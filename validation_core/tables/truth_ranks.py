@@ -77,11 +77,17 @@ def read_ranks(
     outside = (ranks < 0) | (ranks > most) | (ranks % 1 != 0)
     if (outside & np.isfinite(ranks)).any():
         wrong = ranks[outside & np.isfinite(ranks)]
+        from_one = finite.min() >= 1 and ((ranks <= most + 1) | ~np.isfinite(ranks)).all()
+        remedy = (
+            "Where these are counted from 1, give ranks - 1; else the number of draws as max_rank."
+            if from_one and not (finite % 1).any()
+            else "Give the number of draws as max_rank."
+        )
         raise ValueError(
             f"Ranks must be whole numbers from 0 to max_rank = {most.min():g}"
-            f"{f' to {most.max():g}' * bool(most.max() > most.min())}; got {wrong[0]:g} and "
-            f"{wrong.size - 1:,} others. A rank counts the draws of q below the true value: give "
-            f"the number of draws as max_rank."
+            f"{f' to {most.max():g}' * bool(most.max() > most.min())}; got {wrong[0]:g} in "
+            f"{wrong.size:,} of {finite.size:,}. A rank counts the draws of q below the true "
+            f"value. {remedy}"
         )
     few = most.min()
     warnings = (

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
-from validation_core.tables.shapes import data_rows, real_numbers
+from validation_core.tables.shapes import data_rows, holds_rows, real_numbers
 from validation_core.text import count_text
 from validation_core.types import Array, Integers
 
@@ -88,7 +88,8 @@ def read_x(
     raw = arrays[name]
     saved = None if raw.dtype.kind == "c" else real_numbers(name, raw)
     padded = None if saved is None or missing == "drop" else _padding(saved, n)
-    rows = data_rows(cast("Array", raw), n)
+    shapes = {role: arrays[role].shape for role in ("theta", "theta_q") if role in arrays}
+    rows = data_rows(name, cast("Array", raw), n, shapes)
     names, told = _names(arrays, rows.shape[1], raw.shape)
     data = _Data(rows, _row(arrays.get("x_o"), rows.shape[1]), names, (*notes, *told))
     if raw.dtype.kind == "c":
@@ -105,7 +106,7 @@ def read_x(
 
 def _row(observed: NDArray[np.generic] | None, m: int) -> NDArray[np.generic] | None:
     """x_o as rows (J, M) where it has as many numbers as one row of x, or as several."""
-    if observed is None or not m or not observed.size or observed.size % m:
+    if observed is None or not m or not observed.size or not holds_rows(observed.shape, m):
         return None
     return observed.reshape(-1, m) if observed.dtype.kind in "fiubc" else None
 

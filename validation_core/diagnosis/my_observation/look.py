@@ -18,6 +18,7 @@ from validation_core.diagnosis.my_observation.weights import log_ratios, weights
 from validation_core.localization import neighbours
 from validation_core.statistics.strangeness import FEWEST
 from validation_core.tables import TableUpload, Upload
+from validation_core.tables.shapes import holds_rows
 from validation_core.types import Array, PosteriorTable
 
 _NEAREST = 20  # rows whose weights stand for the observation's
@@ -84,7 +85,8 @@ def observation_at(upload: TableUpload, x_o: ArrayLike | int | Sequence[int]) ->
     given = np.asarray(x_o)
     if isinstance(x_o, int | np.integer):
         return at_rows(upload, [int(x_o)])
-    if given.dtype.kind not in "iufb" or not given.size or given.size % m:
+    fits = given.dtype.kind in "iufb" and given.size and holds_rows(given.shape, m)
+    if not fits:
         raise ValueError(
             f"An observation has the {m} numbers of an x; got {given.dtype} of shape "
             f"{given.shape}. Give x_o as ({m},), several as (J, {m}), or a row from 0 to {n - 1}; "

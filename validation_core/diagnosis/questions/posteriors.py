@@ -193,7 +193,10 @@ def unlike(first: Upload, other: Upload) -> str | None:
     """Why two tables cannot be compared row by row; None if their simulations are the same."""
     for upload in (first, other):
         if not isinstance(upload, TableUpload):
-            return f"A comparison needs tables of theta, x and theta_q; got {upload.held}."
+            return (
+                f"A comparison needs tables of theta, x and theta_q; got {upload.held}. Bring "
+                f"theta, x and theta_q."
+            )
     assert isinstance(first, TableUpload)
     assert isinstance(other, TableUpload)
     if first.data.theta.shape != other.data.theta.shape:
