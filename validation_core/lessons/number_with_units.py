@@ -42,6 +42,7 @@ from validation_core.lessons.study import LessonStudy
 from validation_core.methods import SKL
 from validation_core.rng import common, stream
 from validation_core.scores.log_ratio import Ratio
+from validation_core.shared_arrays import read_only
 from validation_core.statistics import divergence_mean, divergence_rows
 from validation_core.store import Store
 from validation_core.study import Report
@@ -335,6 +336,7 @@ def _placed(family: Benchmark, z: Array, x: Array) -> Array:
 
 
 @cache
+@read_only
 def _shifted(seed: int) -> tuple[Array, Array]:
     """Bounds and histograms of the q of the other stages; a fraction of a second."""
     return _weighed(stream(seed, "weighed", "shifted"), GAMMA, variance=1.0, posterior=1.0)

@@ -23,6 +23,7 @@ from validation_core.methods import METHODS
 from validation_core.methods.base import Method, kind_of
 from validation_core.pieces import slices
 from validation_core.rng import stream
+from validation_core.shared_arrays import read_only
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload
 from validation_core.tables.weights import shares
@@ -484,6 +485,7 @@ class _Ranks(NamedTuple):
 
 
 @lru_cache(maxsize=16)  # whichever table the others are compared with
+@read_only
 def _again(ranks: _Ranks, name: str) -> Array:
     """One bootstrap of rows for all tables: what a row does to two of them it does at once."""
     rng, n = stream(0, "posteriors", name), ranks.u.shape[-1]
