@@ -18,7 +18,7 @@ from validation_core.types import Array, Benchmark, Joint
 
 if TYPE_CHECKING:
     from validation_core.keys import Arrays
-    from validation_core.learn.training import Report
+    from validation_core.study import Report
 
 
 class TrainedEstimator(Protocol):

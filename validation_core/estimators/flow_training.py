@@ -19,9 +19,9 @@ from validation_core.estimators.fitting import Course, Examples, learn
 from validation_core.estimators.flows import FlowEstimator, TrainedFlows
 from validation_core.learn import perceptron
 from validation_core.learn.perceptron import Parameters
-from validation_core.learn.training import Report
 from validation_core.pieces import slices
 from validation_core.rng import stream
+from validation_core.study import Report
 from validation_core.types import Array, Integers, Joint
 
 if TYPE_CHECKING:

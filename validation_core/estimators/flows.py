@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from zuko.flows import Flow
 
     from validation_core.keys import Arrays
-    from validation_core.learn.training import Report
+    from validation_core.study import Report
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from validation_core.types import Array, Joint
 if TYPE_CHECKING:
     from validation_core.estimators.fitting import Examples
     from validation_core.keys import Arrays
-    from validation_core.learn.training import Report
+    from validation_core.study import Report
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,9 +22,9 @@ from validation_core.estimators.fitting import Course, Examples, learn
 from validation_core.estimators.transport import TrainedTransport, TransportEstimator
 from validation_core.learn import perceptron
 from validation_core.learn.perceptron import Parameters, Tensors
-from validation_core.learn.training import Report
 from validation_core.pieces import slices
 from validation_core.rng import stream
+from validation_core.study import Report
 from validation_core.types import Array, Integers, Joint
 
 _LOOKS = 8  # noises at which each held-out pair is looked at

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from validation_core.learn.training import Report
+from validation_core.study import Report
 
 _Data = TypeVar("_Data")
 _Recipe = TypeVar("_Recipe")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -25,9 +25,8 @@ from validation_core.learn.perceptron import (
     stack,
     unstack,
 )
+from validation_core.study import Report
 
-Report = Callable[[float, Mapping[str, float]], None]
-"""Called with the fraction done and a few live numbers."""
 _Inputs = NDArray[np.float32]
 _T = TypeVar("_T")
 

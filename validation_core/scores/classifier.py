@@ -26,7 +26,8 @@ from validation_core.scores.input_transform import InputTransform
 from validation_core.types import Array, Benchmark, Joint, PosteriorTable, Preset, TableScores
 
 if TYPE_CHECKING:
-    from validation_core.learn.training import Problem, Report
+    from validation_core.learn.training import Problem
+    from validation_core.study import Report
 
 
 _STEP = 4.2e-5  # seconds of training, for each row of each epoch

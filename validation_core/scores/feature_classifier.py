@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from validation_core.learn.perceptron import Parameters, Tensors
-    from validation_core.learn.training import Report
+    from validation_core.study import Report
 
 
 _HELD = 512  # rows of p, and of q, that the head is watched on

@@ -14,8 +14,8 @@ from validation_core.types import Array, Benchmark, PosteriorTable, Preset
 
 if TYPE_CHECKING:
     from validation_core.keys import Arrays
-    from validation_core.learn.training import Report
     from validation_core.scores.trained_localizer import TrainedLocalizer
+    from validation_core.study import Report
 
 Embedding = Literal["identity", "mlp", "residual", "fourier"]
 Divergence = Literal["w2", "sinkhorn"]

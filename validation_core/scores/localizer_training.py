@@ -17,7 +17,7 @@ from validation_core import statistics
 from validation_core.learn import perceptron
 from validation_core.learn.adam import Adam
 from validation_core.learn.perceptron import Parameters, Tensors
-from validation_core.learn.training import Report, descend
+from validation_core.learn.training import descend
 from validation_core.rng import stream
 from validation_core.scores.localizer import STARTS, Anchors, Localizer
 from validation_core.scores.localizer_networks import (
@@ -28,6 +28,7 @@ from validation_core.scores.localizer_networks import (
     embed_theta,
 )
 from validation_core.scores.trained_localizer import TrainedLocalizer
+from validation_core.study import Report
 from validation_core.types import PosteriorTable
 
 _CHECK_DRAWS = 200  # of q at an anchor that a check ranks the truth among

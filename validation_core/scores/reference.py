@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.special import ndtri
@@ -22,10 +22,8 @@ from validation_core.learn.stored_network import GIVEN, StoredNetwork
 from validation_core.pieces import slices
 from validation_core.rng import stream
 from validation_core.scores import Recipe
+from validation_core.study import Report
 from validation_core.types import Array, Benchmark, Float, Joint, PosteriorTable, TableScores
-
-if TYPE_CHECKING:
-    from validation_core.learn.training import Report
 
 Follows = Literal["random", "x"]
 Metric = Literal["euclidean", "manhattan"]

@@ -15,8 +15,8 @@ from validation_core.types import Benchmark, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.keys import Arrays
-    from validation_core.learn.training import Report
     from validation_core.scores.trained_slot_classifier import TrainedSlotClassifier
+    from validation_core.study import Report
 
 Net = Literal["quadratic", "paper"]
 FEWEST = 8

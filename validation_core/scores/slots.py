@@ -15,8 +15,8 @@ from validation_core.types import Benchmark, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.keys import Arrays
-    from validation_core.learn.training import Report
     from validation_core.scores.slots_training import TrainedSlots
+    from validation_core.study import Report
 
 Kind = Literal["best", "trees", "network"]
 FEWEST = 25

@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,10 +29,8 @@ from validation_core.scores.slot_network import network_answers, network_inputs,
 from validation_core.scores.slots import Slots
 from validation_core.scores.trees import Forest, GrownTree, TreeSettings, grow_tree
 from validation_core.statistics import slots
+from validation_core.study import Report
 from validation_core.types import Array, Float, PosteriorTable, TableScores
-
-if TYPE_CHECKING:
-    from validation_core.learn.training import Report
 
 _FEWEST_LEAVES = 100  # that the rows of a small table are to make
 _HIDDEN = 16

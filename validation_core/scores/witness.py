@@ -15,9 +15,9 @@ from validation_core.types import Benchmark, PosteriorTable, TwoSamples
 
 if TYPE_CHECKING:
     from validation_core.keys import Arrays
-    from validation_core.learn.training import Report
     from validation_core.scores.witness_search import TrainedSearch
     from validation_core.scores.witness_training import TrainedEnsemble
+    from validation_core.study import Report
 
 Engine = Literal["ensemble", "flaml", "autogluon"]
 NAMES: Mapping[Engine, str] = {

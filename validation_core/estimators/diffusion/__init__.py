@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from validation_core.keys import Arrays
-    from validation_core.learn.training import Report
+    from validation_core.study import Report
 
 
 _State = TypeVar("_State", "Tensor", NDArray[np.floating])

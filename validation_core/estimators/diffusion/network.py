@@ -16,7 +16,8 @@ from validation_core.estimators.diffusion import Diffusion, edm_scalings
 from validation_core.learn import perceptron
 from validation_core.learn.adam import Adam
 from validation_core.learn.perceptron import Parameters, Tensors
-from validation_core.learn.training import Report, descend, equal_slices
+from validation_core.learn.training import descend, equal_slices
+from validation_core.study import Report
 from validation_core.types import Array
 
 _FREQUENCIES = 8
