@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import shutil
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -212,9 +212,9 @@ def part(name: str) -> Part:
     return known[name]
 
 
-def stale(folder: Path = FOLDER, among: Sequence[Part] | None = None) -> list[Path]:
+def stale(folder: Path = FOLDER) -> list[Path]:
     """Files of a gallery that no part needs any more."""
-    wanted = {key for one in among or parts() for _, key in one.entries()}
+    wanted = {key for one in parts() for _, key in one.entries()}
     return [path for path in sorted(folder.glob("*/*.*")) if path.stem not in wanted]
 
 

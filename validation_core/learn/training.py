@@ -29,6 +29,7 @@ from validation_core.study import Report
 
 _Inputs = NDArray[np.float32]
 _T = TypeVar("_T")
+_CHECKS = 20  # of held-out loss and AUC, in a training
 
 
 def descend(
@@ -117,7 +118,6 @@ def fit(
     *,
     report: Report | None = None,
     device: str = "cpu",
-    checks: int = 20,
 ) -> list[_Fit]:
     """Train one classifier per problem, all in one batch of B.
 
@@ -131,7 +131,6 @@ def fit(
         rngs: one generator per network; they order the rows.
         report: called with the progress at every epoch, with live numbers at every check.
         device: where to compute.
-        checks: how often held-out loss and AUC are computed.
     """
     tensors = learnable(stack(start), device)
     adam = Adam(
@@ -146,7 +145,7 @@ def fit(
         return functional.binary_cross_entropy_with_logits(g, label, reduction="none").mean(1)
 
     epochs = (batches.epoch() for _ in range(schedule.epochs))
-    interval = max(1, schedule.epochs // checks)
+    interval = max(1, schedule.epochs // _CHECKS)
     for epoch, losses in enumerate(descend(adam, epochs, loss), 1):
         due = epoch % interval == 0 or epoch == schedule.epochs
         live = watch.check(tensors, epoch, sum(a / len(losses) for a in losses)) if due else {}

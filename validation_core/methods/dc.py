@@ -47,6 +47,7 @@ _SEED_NAMES: Mapping[Net, str] = {"quadratic": "", "paper": " paper", "within": 
 _WHOLE = 400  # draws at an x that a score within x sees, at most
 
 _BINS = 40
+_BAR_HEIGHT = 150  # pixels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,23 +279,19 @@ class DC(Method):
         )
 
 
-def divergence_null_histogram(
-    permuted: Array, observed: float, *, height: int = style.HEIGHT
-) -> Panel:
+def divergence_null_histogram(permuted: Array, observed: float) -> Panel:
     """Divergences (B,) of truths put in random slots in grey, the observed one in red."""
     label, hover = "divergence, true values in random slots", "%{x:.3g} nats: %{y}"
-    return permutation_histogram(permuted, observed, label, hover=hover, height=height)
+    return permutation_histogram(permuted, observed, label, hover=hover)
 
 
-def divergence_bar(
-    estimate: float, low: float, high: float, most: float, *, height: int = 150
-) -> Panel:
+def divergence_bar(estimate: float, low: float, high: float, most: float) -> Panel:
     """The divergence with its interval, from 0 (guessing) to `most` (always recognised).
 
     Negative where the score does worse than guessing: not cut off.
     """
     if not np.isfinite([estimate, low, high, most]).all():
-        return empty("No divergence yet", height=height)
+        return empty("No divergence yet", height=_BAR_HEIGHT)
     left, right = min(0.0, low), max(most, high)
     pad = 0.06 * (right - left)
     color = style.method_style("dc").color
@@ -317,14 +314,14 @@ def divergence_bar(
         ],
         x=Axis((left - pad, right + pad), "divergence, in nats"),
         y=Axis((-1, 1), hidden=True),
-        height=height,
+        height=_BAR_HEIGHT,
     )
 
 
-def row_contributions(values: Array, most: float, *, height: int = style.HEIGHT) -> Panel:
+def row_contributions(values: Array, most: float) -> Panel:
     """Term of each simulation (n,) in the divergence, and their mean in red."""
     if values.size == 0:
-        return empty("No simulations yet", height=height)
+        return empty("No simulations yet")
     label = "log predictive density beyond guessing, in nats"
     x = Axis(style.padded(np.append(values, [0.0, most])), label)
     counts, edges = np.histogram(values, _BINS, x.limits)
@@ -339,5 +336,5 @@ def row_contributions(values: Array, most: float, *, height: int = style.HEIGHT)
         ],
         x=x,
         y=Axis((0, top), "simulations"),
-        height=height,
+        height=style.HEIGHT,
     )

@@ -265,15 +265,9 @@ def standardise_inputs(
     return out
 
 
-def train_classifier(
-    data: TrainingSet,
-    recipe: Classifier,
-    seed: int,
-    report: Report | None = None,
-    device: str | None = None,
-) -> TrainedClassifier:
+def train_classifier(data: TrainingSet, recipe: Classifier, seed: int) -> TrainedClassifier:
     """Train one classifier on `data`; the seed fixes its start and the order of rows."""
-    return train_classifiers([data], recipe, [seed], report, device)[0]
+    return train_classifiers([data], recipe, [seed])[0]
 
 
 def train_classifiers(

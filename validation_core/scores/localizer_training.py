@@ -164,15 +164,11 @@ _Tell = Callable[[int, Mapping[str, float]], None]
 
 
 def train_localizer(
-    data: Anchors,
-    recipe: Localizer,
-    seed: int,
-    report: Report | None = None,
-    device: str | None = None,
+    data: Anchors, recipe: Localizer, seed: int, report: Report | None = None
 ) -> TrainedLocalizer:
     """Train one localizer; the seed fixes its start and the order of anchors and draws."""
     began = time.perf_counter()
-    where = perceptron.pick_device(device)
+    where = perceptron.pick_device()
     frame = LocalizerFrame.fit(data.learn, whiten=recipe.whiten)
     rows, watch = (anchors_in_frame(frame, part, where) for part in (data.learn, data.watch))
     d, m = rows.theta.shape[1], rows.x.shape[1]

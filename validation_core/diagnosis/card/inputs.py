@@ -231,11 +231,11 @@ def rank_departures(parameter: Parameter, n: int) -> tuple[float, float]:
     return shift, (parameter.spread - 1) / 12 * math.sqrt(180 * n)
 
 
-def side_of(interval: Interval, correct: float) -> int:
-    """On which side of a correct q's value an interval lies; 0 where it holds it."""
-    if not interval.known or not (interval.low > correct or interval.high < correct):
+def side_of_zero(interval: Interval) -> int:
+    """On which side of 0 an interval lies, 1 or -1; 0 where it holds it."""
+    if not interval.known or interval.low <= 0 <= interval.high:
         return 0
-    return 1 if interval.low > correct else -1
+    return 1 if interval.low > 0 else -1
 
 
 def _bias_size(errors: ParameterErrors) -> float:

@@ -58,9 +58,9 @@ def _left(table: PreparedTable) -> Array:
     return np.asarray(left)
 
 
-def _sure(z: Array, *, sides: int = 2) -> bool:
+def _sure(z: Array) -> bool:
     """Whether the largest of standard normal numbers is beyond chance."""
-    return bool(sides * ndtr(-np.max(z)) * z.size <= LEVEL)
+    return bool(2 * ndtr(-np.max(z)) * z.size <= LEVEL)
 
 
 def _mean_z(values: Array, right: float) -> Array:
