@@ -45,7 +45,7 @@ from validation_core.lessons import LESSONS
 from validation_core.localization import BallTheoryStudy
 from validation_core.scores import trained_scores
 from validation_core.scores.trained_scores import Training, TrainTask
-from validation_core.store import SHIPPED, Kind, Store
+from validation_core.store import SHIPPED, Store, StoreKind
 from validation_core.study import Study
 from validation_core.sweep import colt_paper, presets, progress
 from validation_core.sweep.plan import Sweep
@@ -73,14 +73,14 @@ class Part:
     uploads: tuple[Upload, ...] = ()
     """Tables of the studies."""
 
-    def entries(self) -> Iterator[tuple[Kind, str]]:
+    def entries(self) -> Iterator[tuple[StoreKind, str]]:
         """Kind and key of every file."""
         yield from (("results", study.key) for study in self.studies)
         for sweep in self.sweeps:
             yield from (("results", curve.key) for curve in progress.curve_records(sweep))
         yield from (("models", training.key) for training in self.trainings)
 
-    def missing(self, store: Store) -> list[tuple[Kind, str]]:
+    def missing(self, store: Store) -> list[tuple[StoreKind, str]]:
         """Files that neither a store nor its gallery has."""
         return [(kind, key) for kind, key in self.entries() if not store.has(kind, key)]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.colt.data import Located, at_every_gamma, cells
+from pages.colt.data import LocalizerMaps, at_every_gamma, cells
 from pages.papers.numbers import show_sheet
 from pages.ui import forms, jobs, live
 from pages.ui.once import same
@@ -156,7 +156,7 @@ def _power(panels: Sequence[tuple[str, Benchmark]], label: str) -> None:
         offer_missing(title, sweeps, title)
 
 
-def _located(benchmarks: Sequence[Benchmark]) -> list[Located | None]:
+def _located(benchmarks: Sequence[Benchmark]) -> list[LocalizerMaps | None]:
     """Maps of a localizer for all strengths; where none is stored it is trained."""
     studies = [
         colt_paper.gamma_maps(each, CoLT(), *colt_paper.SIZES[each.name]) for each in benchmarks

@@ -71,7 +71,7 @@ def _scenes(page: StreamlitPage, settings: str) -> None:
     """The list of the story's scenes."""
     st.markdown("**A story** of several pages, stepped through in present mode.")
     title = st.text_input("Title of this scene", value=page.title, max_chars=80, key="scene-title")
-    scene = story.Scene(page.url_path, settings, story.named(title))
+    scene = story.StoryScene(page.url_path, settings, story.named(title))
     st.button("Add scene", on_click=own_story.add, args=(scene,), icon=":material/add:")
     scenes = own_story.story_scenes()
     for i, each in enumerate(scenes):

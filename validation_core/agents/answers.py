@@ -51,7 +51,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class ToolAnswer:
     """The answer to a question, in words; its numbers, the worst rows first."""
 
     title: str

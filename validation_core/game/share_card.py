@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from validation_core.drawing.image import png_of
 from validation_core.drawing.letters import PAPER, svg_line
-from validation_core.game.points import BEST, LIVES, Score
+from validation_core.game.points import BEST, LIVES, GameScore
 from validation_core.game.rounds import ROUNDS, Level
 
 WORDS: dict[Level, str] = {"easy": "Easy", "middle": "Medium", "hard": "Hard"}
@@ -13,7 +13,7 @@ _LEFT = 40
 _SOFT, _RIGHT, _WRONG, _OPEN = "#57606A", "#1F9D63", "#C8402F", "#D5D9DE"
 
 
-def sentence(score: Score, seed: int, level: Level) -> str:
+def sentence(score: GameScore, seed: int, level: Level) -> str:
     """A game in one line, with a sign for each round."""
     signs = "".join("●" if right else "○" for right in score.right)
     return (
@@ -22,7 +22,7 @@ def sentence(score: Score, seed: int, level: Level) -> str:
     )
 
 
-def png(score: Score, seed: int, level: Level) -> bytes:
+def png(score: GameScore, seed: int, level: Level) -> bytes:
     """The card of a game of this number and level, 1,200 pixels across."""
     dots = []
     for i in range(ROUNDS):

@@ -80,7 +80,7 @@ def _clip_each(parameters: Iterable[Tensor], clip: float) -> None:
         gradient.mul_(shares.reshape(-1, *[1] * (gradient.ndim - 1)))
 
 
-class Problem(NamedTuple):
+class ClassifierProblem(NamedTuple):
     """One classifier's data, scaled: p and q to learn from, held_p and held_q to watch."""
 
     p: _Inputs  # (n, inputs)
@@ -111,7 +111,7 @@ class _Fit(NamedTuple):
 
 
 def fit(
-    problems: Sequence[Problem],
+    problems: Sequence[ClassifierProblem],
     start: Sequence[Parameters],
     schedule: Schedule,
     rngs: Sequence[np.random.Generator],
@@ -168,7 +168,7 @@ class _Batches:
 
     def __init__(
         self,
-        problems: Sequence[Problem],
+        problems: Sequence[ClassifierProblem],
         batch: int,
         rngs: Sequence[np.random.Generator],
         device: str,
@@ -200,7 +200,9 @@ class _Batches:
 class _Watch:
     """Held-out loss and AUC on the way, and the parameters to return."""
 
-    def __init__(self, problems: Sequence[Problem], schedule: Schedule, device: str) -> None:
+    def __init__(
+        self, problems: Sequence[ClassifierProblem], schedule: Schedule, device: str
+    ) -> None:
         self.held_p = _tensor([problem.held_p for problem in problems], device)
         self.held_q = _tensor([problem.held_q for problem in problems], device)
         self.keep_best = schedule.keep_best

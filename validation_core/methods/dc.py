@@ -18,7 +18,7 @@ from validation_core.scores import slots as score_slots
 from validation_core.scores.slot_classifier import SlotClassifier
 from validation_core.scores.slots import Slots
 from validation_core.statistics import slots
-from validation_core.statistics.slots import Kind
+from validation_core.statistics.slots import SlotLoss
 from validation_core.text import number_text
 from validation_core.types import (
     Array,
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from validation_core.tables import Upload
 
 
-Net = Literal["quadratic", "paper", "within"]
+_Net = Literal["quadratic", "paper", "within"]
 
-_SHOWN: Mapping[Net, str] = {
+_SHOWN: Mapping[_Net, str] = {
     "quadratic": "our features",
     "paper": "authors' net",
     "within": "within x",
 }
-_SEED_NAMES: Mapping[Net, str] = {"quadratic": "", "paper": " paper", "within": " within x"}
+_SEED_NAMES: Mapping[_Net, str] = {"quadratic": "", "paper": " paper", "within": " within x"}
 _WHOLE = 400  # draws at an x that a score within x sees, at most
 
 _BINS = 40
@@ -80,7 +80,7 @@ class DC(Method):
     turn: ClassVar[int] = 20
     runs_unasked: ClassVar[bool] = False
     score_kind: ClassVar[ScoreKind] = "recipe"
-    kind: Kind = field(
+    kind: SlotLoss = field(
         default="multiclass",
         metadata={
             "label": "Classes",
@@ -108,7 +108,7 @@ class DC(Method):
             "help": "The smallest p-value is 1 / (permutations + 1).",
         },
     )
-    net: Net = field(
+    net: _Net = field(
         default="quadratic",
         metadata={
             "label": "Score",

@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, pdtr, pdtrc
 
 from validation_core.pieces import slices
-from validation_core.relabelling.families import ALL, EVERYWHERE, OWN, WHITENED, Family, Kind
+from validation_core.relabelling.families import (
+    ALL,
+    EVERYWHERE,
+    OWN,
+    WHITENED,
+    Family,
+    StatisticKind,
+)
 from validation_core.relabelling.features import Block, Feature
 from validation_core.relabelling.magnitudes import Support
 from validation_core.relabelling.places import ContrastWeights, XFunctions
@@ -39,7 +46,7 @@ class Cell:
     """A claim that a panel can make, shared by several statistics."""
 
     family: Family
-    kind: Kind
+    kind: StatisticKind
     of: str
     which: tuple[int, ...]
     along: int | None = None
@@ -75,7 +82,7 @@ class _BlockStatistics:
 class _Squares:
     """Sums over parameters of one kind's squared standardised statistics."""
 
-    kind: Kind
+    kind: StatisticKind
     features: Integers
     """(D,) one for each parameter."""
     whitening: NDArray[np.float32]

@@ -35,7 +35,7 @@ from scipy.special import ndtr
 
 from validation_core.relabelling.battery import Battery
 from validation_core.relabelling.calibration import CalibratedTest
-from validation_core.relabelling.families import Kind
+from validation_core.relabelling.families import StatisticKind
 from validation_core.relabelling.magnitudes import Magnitudes, centres, magnitudes_beside
 from validation_core.relabelling.normal_scores import EDGE, normal_scores, width_scores
 from validation_core.relabelling.pools import SlotRanks
@@ -45,7 +45,7 @@ from validation_core.types import Array, Integers
 
 ASKED = 0.2
 """Adjusted p up to which a claim's own null is asked: no claim is named at a higher level."""
-_REMOVED: dict[Kind, int] = {
+_REMOVED: dict[StatisticKind, int] = {
     "mean": 0, "width": 1, "shape": 2, "pair": 2, "far": 2, "gap": 2, "range": 2
 }  # fmt: skip
 """What is removed from the tables that test each kind of claim: width, bias, or either."""
@@ -57,7 +57,7 @@ _BY_SCORES = (slice(0, 1), slice(1, 2), slice(2, 3))
 """Tables without width, bias, or either, in normal scores."""
 _BY_VALUES = (slice(3, 8), slice(8, 13), slice(13, 28))
 """The same in the parameter's own units."""
-_MAGNITUDES: tuple[Kind, ...] = ("far", "gap", "range")
+_MAGNITUDES: tuple[StatisticKind, ...] = ("far", "gap", "range")
 _TIED = 0.01  # share of true values that equal a draw at their x: from there on they repeat
 _NAMED_ALONE = ("norm", "densities", "learned", "observation", "own", "weights")
 """Families whose claims say no more than that q is wrong by this measure. Of an own quantity f
@@ -134,7 +134,7 @@ def _pvalues_over_x(
 
 
 def _pvalues_of_kind(
-    kind: Kind, tested: CalibratedTest, at: Integers, without: NDArray[np.float32]
+    kind: StatisticKind, tested: CalibratedTest, at: Integers, without: NDArray[np.float32]
 ) -> Array:
     """p of all claims of a kind where other errors are removed, in whichever way leaves less:
     from the -log p (3 or 28, C) without them."""

@@ -192,7 +192,7 @@ def norms(values: Array, points: Array | None = None) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class PooledScores:
+class ScoredPools:
     """A table's pools and the scores of their slots."""
 
     pools: Pools
@@ -211,7 +211,7 @@ def pooled_scores(
     truths: bool = True,
     rows: Integers | None = None,
     aside: int = 0,
-) -> PooledScores:
+) -> ScoredPools:
     """Every parameter's score and, of several parameters, that of their norm.
 
     Args:
@@ -244,7 +244,7 @@ def pooled_scores(
         values[:, 0] = table.theta[:, parameters]
         chosen = np.append(0, 1 + chosen)
     scores = _scores(values, parameters, chosen)
-    return PooledScores(_pools_of(n, len(chosen)), scores, *_moments(values))
+    return ScoredPools(_pools_of(n, len(chosen)), scores, *_moments(values))
 
 
 def in_units(values: Array) -> Array:
@@ -289,7 +289,7 @@ def _shared_pools(
     groups: Integers,
     tested: NDArray[np.bool_],
     aside: int,
-) -> PooledScores:
+) -> ScoredPools:
     """Pools of rows that share their draws: every tested truth of a group, then its draws."""
     n, k, _ = table.q.shape
     free = np.arange(k) if tested.all() else halves(k)[1]
@@ -314,7 +314,7 @@ def _shared_pools(
         if len(own) > 1:
             shared.append(own)
     joined = tuple(_joined(some) for some in zip(*parts, strict=True))
-    return PooledScores(Pools(size, observed, first, tuple(shared)), joined, mean, spread)
+    return ScoredPools(Pools(size, observed, first, tuple(shared)), joined, mean, spread)
 
 
 def _joined(pools: tuple[SlotRanks, ...]) -> SlotRanks:

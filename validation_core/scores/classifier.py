@@ -26,7 +26,7 @@ from validation_core.scores.input_transform import InputTransform
 from validation_core.types import Array, Benchmark, Joint, PosteriorTable, Preset, TableScores
 
 if TYPE_CHECKING:
-    from validation_core.learn.training import Problem
+    from validation_core.learn.training import ClassifierProblem
     from validation_core.study import Report
 
 
@@ -360,10 +360,10 @@ def _scaling(data: TrainingSet, white: InputTransform | None) -> tuple[Array, Ar
 
 def _problem(
     data: TrainingSet, shift: Array, scale: Array, white: InputTransform | None
-) -> Problem:
+) -> ClassifierProblem:
     from validation_core.learn import training
 
     parts = (data.p, data.q, data.held_p, data.held_q)
-    return training.Problem(
+    return training.ClassifierProblem(
         *(standardise_inputs(part.theta, part.x, shift, scale, white) for part in parts)
     )

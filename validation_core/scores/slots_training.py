@@ -216,7 +216,7 @@ def _grown(
     return Forest.of(grown), log_odds
 
 
-def _weights(held: Float, kind: slots.Kind) -> tuple[Float, float]:
+def _weights(held: Float, kind: slots.SlotLoss) -> tuple[Float, float]:
     """Non-negative weights (L,) of held-out scores (L, n, A), and the constant of the binary loss,
     that classify those rows best.
     """
@@ -250,7 +250,7 @@ class _Fitted(NamedTuple):
 
 
 def _fit_network(
-    seen: ScoredSlots, frame: SlotFeatures, kind: slots.Kind, rng: np.random.Generator
+    seen: ScoredSlots, frame: SlotFeatures, kind: slots.SlotLoss, rng: np.random.Generator
 ) -> _Fitted:
     """Folds of simulations choose the penalty, all simulations fit."""
     inputs, linear = network_inputs(seen, len(frame.parameters))

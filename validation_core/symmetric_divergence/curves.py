@@ -163,10 +163,10 @@ def curves_along_m(
     return curves
 
 
-Row = dict[str, Any]
+CurveRow = dict[str, Any]
 
 
-def rows(plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None) -> list[Row]:
+def rows(plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None) -> list[CurveRow]:
     """Table of a plan's finished runs, in the order of the plan.
 
     Args:
@@ -222,7 +222,7 @@ def rows(plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None) -> list[
 
 def figure_rows(
     number: int, plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None
-) -> list[Row]:
+) -> list[CurveRow]:
     """The rows behind one of the paper's figures, with `ms` as M of Figure 2."""
     if number == 1:
         return rows(plan, found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from validation_core.diagnosis.card.inputs import CardInputs, Kind, side_of_zero
+from validation_core.diagnosis.card.inputs import CardInputs, ProblemKind, side_of_zero
 from validation_core.diagnosis.card.picture_choice import error_correlations
 from validation_core.diagnosis.questions.calibration.result import ClaimedErrors, ParameterErrors
 from validation_core.diagnosis.questions.calibration.words import (
@@ -65,7 +65,7 @@ def _also_off(inputs: CardInputs) -> str:
     return f" Also off: {first_text(others, _NAMED)}." if others else ""
 
 
-def _ways(errors: ClaimedErrors, told: Kind | None) -> list[str]:
+def _ways(errors: ClaimedErrors, told: ProblemKind | None) -> list[str]:
     """`too high`, `too narrow`: how a parameter is off, but for a kind that is told already."""
     side = side_of_zero(errors.bias)
     return [

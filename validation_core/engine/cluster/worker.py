@@ -28,7 +28,7 @@ from validation_core.engine.task import (
     throttled,
 )
 from validation_core.keys import JSON, Arrays
-from validation_core.store import Kind, Store
+from validation_core.store import Store, StoreKind
 from validation_core.study import Report
 
 _EVERY = 0.25  # seconds between progress reports: each passes through the scheduler
@@ -127,17 +127,17 @@ class _TaskStore(Store):
         self._given = {Name(sent["kind"], sent["key"]): sent for sent in given}
 
     def save(
-        self, kind: Kind, key: str, arrays: Arrays, *, spec: str, meta: Mapping[str, object]
+        self, kind: StoreKind, key: str, arrays: Arrays, *, spec: str, meta: Mapping[str, object]
     ) -> None:
         name = Name(kind, key)
         self.made[name] = entry(name, arrays, dict(meta), spec)
 
-    def load(self, kind: Kind, key: str) -> Stored | None:
+    def load(self, kind: StoreKind, key: str) -> Stored | None:
         name = Name(kind, key)
         sent = self.made.get(name) or self._given.get(name)
         return content(sent) if sent else None
 
-    def has(self, kind: Kind, key: str) -> bool:
+    def has(self, kind: StoreKind, key: str) -> bool:
         return (kind, key) in self.made or (kind, key) in self._given
 
 

@@ -15,7 +15,7 @@ from validation_core.methods.base import Method
 from validation_core.published import Place, PrintedNumber, PrintedTable
 from validation_core.sweep import colt_paper
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.progress import Memory, collect
+from validation_core.sweep.progress import TallyMemory, collect
 from validation_core.sweep.rates import counts_of, rate_interval, standard_error
 from validation_core.types import PowerCell, Preset
 
@@ -74,7 +74,7 @@ class Sheet(NamedTuple):
         return said
 
 
-def sheets(store: Store, memory: Memory) -> list[Sheet]:
+def sheets(store: Store, memory: TallyMemory) -> list[Sheet]:
     """Every printed table with what the store has.
 
     Args:
@@ -181,7 +181,7 @@ class CountedTable(NamedTuple):
     alike: bool = False
     """Whether its sweeps differ in their places alone, so that one may hold another's trials."""
 
-    def sheet(self, store: Store, memory: Memory) -> Sheet:
+    def sheet(self, store: Store, memory: TallyMemory) -> Sheet:
         """The table beside what the store has."""
         found: dict[tuple[str, Place], PowerCell] = {}
         beside = self.sweeps() if self.alike else ()

@@ -27,7 +27,7 @@ from validation_core.methods import Uniform
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.scores.feature_classifier import FeatureClassifier, TrainedFeatureClassifier
-from validation_core.scores.features import TITLES, Kind, count, extract
+from validation_core.scores.features import TITLES, FeatureKind, count, extract
 from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.study import Report, Study
 from validation_core.types import Array, BlockScores, Integers, Joint, Preset
@@ -108,7 +108,7 @@ class ImagesStudy(Study[ScoredImages], spec="images_study"):
     """Crops, scores, maps and power of one corruption at every gamma."""
 
     benchmark: Images
-    features: Kind = "filters"
+    features: FeatureKind = "filters"
     schedule: Preset = "interactive"
     """`paper`: 200 epochs at 1e-4; else as many steps times rate, in a quarter of the time."""
     n: int = 1024
@@ -117,7 +117,7 @@ class ImagesStudy(Study[ScoredImages], spec="images_study"):
     seed: int = 0
 
     @classmethod
-    def of(cls, benchmark: Images, features: Kind) -> ImagesStudy:
+    def of(cls, benchmark: Images, features: FeatureKind) -> ImagesStudy:
         """Study of some features, with fewer trials and one network where they are expensive.
 
         Photographs come as shipped, by the paper's schedule.
