@@ -48,7 +48,7 @@ def payload(
         ("q too narrow (orange) or too wide", spread, "doublings of spread"),
     ]
     if centre is not None:
-        signed.append(("Where CoLT's ball is centred", centre, "from q's mean, in its sds"))
+        signed.append(("Where CoLT's region is centred", centre, "from q's mean, in its sds"))
     panels = [
         sheet([_heat(values, shape, float(np.abs(values).max()) or 1.0, label)], shape, title)
         for title, values, label in signed

@@ -166,14 +166,14 @@ def _place(at: Situation) -> _Advice:
     return _Advice(
         CoLT(),
         (
-            "It learns a centre at each x and a distance: the ball to which q gives the "
+            "It learns a centre at each x and a distance: the region to which q gives the "
             "wrong mass.",
             "Its p-value is exact, its place was learnt on other rows.",
         ),
         f"{at.pairs} pairs with {at.draws} draws are few to learn a place from: bring at least "
         f"{_LEAST_ROWS} and {_FEW_DRAWS}."
         if few
-        else "It names one ball at each x: further errors elsewhere may stay unnamed.",
+        else "It names one region at each x: further errors elsewhere may stay unnamed.",
         LC2ST(points=1),
         "It asks at one x and colours q's draws there by what is wrong.",
     )

@@ -43,7 +43,7 @@ _FEWEST = 2  # rows, whose spread gives an interval
 MOST_ON_PAGE = 12
 """Tables that the page compares at once."""
 RANKED: Mapping[str, tuple[str, str]] = {
-    "colt": ("CoLT's d~", f"{_FROM_UNIFORM} true values' ranks in CoLT's learned ball"),
+    "colt": ("CoLT's d~", f"{_FROM_UNIFORM} true values' ranks in CoLT's learned region"),
     "within_x": ("distance within x", f"{_FROM_UNIFORM} true values' ranks by the classifier"),
     "tarp": ("distance of coverage", f"{_FROM_UNIFORM} TARP's coverage values"),
     "sbc": ("distance of ranks", f"{_FROM_UNIFORM} the ranks of the worst parameter"),
