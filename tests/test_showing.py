@@ -140,7 +140,7 @@ def test_a_broken_story_is_said_and_the_page_is_there():
 def test_a_story_is_saved_as_a_file_of_the_pictures_that_were_seen():
     payload = drawn("same-or-different").payload
     at = [slider[-1] for slider in payload.sliders]
-    pictures = {SCENES[2]: own_story.Picture(payload, tuple(at))}
+    pictures = {SCENES[2]: own_story.ScenePicture(payload, tuple(at))}
     text = own_story.story_html(SCENES, pictures)
     (scenes,) = re.findall(r'id="scenes">(.*?)</script>', text, re.DOTALL)
     (scene,) = json.loads(scenes)

@@ -19,7 +19,7 @@ _KEPT = "story"
 
 
 @dataclass(frozen=True)
-class Picture:
+class ScenePicture:
     """The last picture of a scene's page, and the values of its sliders."""
 
     payload: Payload
@@ -65,7 +65,7 @@ def _save(scenes: Sequence[StoryScene]) -> None:
 
 def drawn(payload: Payload, at: Sequence[float]) -> None:
     """Record the open page's live chart; only the first of several."""
-    st.session_state.setdefault("drawn", Picture(payload, tuple(at)))
+    st.session_state.setdefault("drawn", ScenePicture(payload, tuple(at)))
 
 
 def begin() -> None:
@@ -75,18 +75,18 @@ def begin() -> None:
 
 def keep(scene: StoryScene) -> None:
     """Keep the open page's live chart as this scene's picture."""
-    picture: Picture | None = st.session_state.get("drawn")
+    picture: ScenePicture | None = st.session_state.get("drawn")
     if picture is not None:
         pictures()[scene] = picture
 
 
-def pictures() -> dict[StoryScene, Picture]:
+def pictures() -> dict[StoryScene, ScenePicture]:
     """Pictures of the scenes that this session has shown."""
-    by_scene: dict[StoryScene, Picture] = st.session_state.setdefault("pictures", {})
+    by_scene: dict[StoryScene, ScenePicture] = st.session_state.setdefault("pictures", {})
     return by_scene
 
 
-def story_html(story: Sequence[StoryScene], seen: Mapping[StoryScene, Picture]) -> str:
+def story_html(story: Sequence[StoryScene], seen: Mapping[StoryScene, ScenePicture]) -> str:
     """A story as one file; scenes that have no picture are left out.
 
     Args:

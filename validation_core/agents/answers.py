@@ -28,7 +28,7 @@ class Snippet:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class ToolVerdict:
     """The verdict on a table, at a glance."""
 
     verdict: str

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from validation_core.agents.answers import Listing, Snippet, ToolAnswer, Verdict
+from validation_core.agents.answers import Listing, Snippet, ToolAnswer, ToolVerdict
 from validation_core.api.compare import compare
 from validation_core.api.diagnose import DiagnosisResult, diagnose
 from validation_core.api.names import resolve_question
@@ -84,7 +84,7 @@ class FolderTools:
         corrections: Sequence[str] = (),
         arrays: dict[str, str] | None = None,
         order: str | None = None,
-    ) -> Verdict:
+    ) -> ToolVerdict:
         """Test whether q is the posterior: verdict, p-value, how wrong, where, why, next steps.
 
         The p-value is exact: at most a share alpha of correct q end with a problem. Without one,
@@ -216,11 +216,11 @@ class FolderTools:
             progress=_Notes(),
         )
 
-    def _verdict(self, table: Table, alpha: float, seconds: float) -> Verdict:
+    def _verdict(self, table: Table, alpha: float, seconds: float) -> ToolVerdict:
         result = self._diagnosed(table, "usual", alpha, seconds)
         card = result.card
         warning = [card.warning] if card.warning else []
-        return Verdict(
+        return ToolVerdict(
             verdict=result.verdict,
             outcome=result.outcome(),
             pvalue=result.pvalue,

@@ -25,7 +25,7 @@ from validation_core.relabelling.claims import parameter_name
 from validation_core.rng import stream
 from validation_core.statistics.reliability import (
     BrierSplit,
-    Labels,
+    ClassLabels,
     brier_split,
     events_of,
     pooled_shares,
@@ -191,7 +191,7 @@ def _groups(stated: Array, hit: Array) -> Array:
     ])  # fmt: skip
 
 
-def _stated(upload: Upload, parameter: int | None) -> tuple[Array, Labels, Array]:
+def _stated(upload: Upload, parameter: int | None) -> tuple[Array, ClassLabels, Array]:
     """Probabilities (N, C), true classes (N,), and the values of a discrete parameter."""
     if isinstance(upload, ProbabilitiesUpload):
         return upload.data.p, upload.data.classes, np.zeros(0)

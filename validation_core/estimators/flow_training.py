@@ -14,7 +14,7 @@ from torch.func import functional_call, vmap
 from zuko.flows import MaskedAutoregressiveTransform
 from zuko.utils import unpack
 
-from validation_core.estimators.base import Scales, Watch
+from validation_core.estimators.base import Scales, TrainingWatch
 from validation_core.estimators.fitting import Course, Examples, learn
 from validation_core.estimators.flows import FlowEstimator, TrainedFlows
 from validation_core.learn import perceptron
@@ -48,7 +48,7 @@ def learn_flows(
     data: Sequence[Joint],
     seeds: Sequence[int],
     report: Report | None = None,
-    watch: Watch | None = None,
+    watch: TrainingWatch | None = None,
 ) -> list[TrainedFlows]:
     """Train one estimator for each set of pairs and seed, side by side.
 

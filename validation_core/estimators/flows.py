@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from validation_core.estimators.base import Estimator, StoredEstimator, Watch
+from validation_core.estimators.base import Estimator, StoredEstimator, TrainingWatch
 from validation_core.learn.stored_network import GIVEN
 from validation_core.types import Array, Joint
 
@@ -51,7 +51,7 @@ class FlowEstimator(Estimator):
         data: Sequence[Joint],
         seeds: Sequence[int],
         report: Report | None = None,
-        watch: Watch | None = None,
+        watch: TrainingWatch | None = None,
     ) -> list[TrainedFlows]:
         from validation_core.estimators.flow_training import learn_flows
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.func import vmap
 
-from validation_core.estimators.base import Scales, Watch
+from validation_core.estimators.base import Scales, TrainingWatch
 from validation_core.estimators.diffusion.network import (
     NetworkShape,
     embed_level,
@@ -37,7 +37,7 @@ def learn_transports(
     data: Sequence[Joint],
     seeds: Sequence[int],
     report: Report | None = None,
-    watch: Watch | None = None,
+    watch: TrainingWatch | None = None,
 ) -> list[TrainedTransport]:
     """Train one estimator for each set of pairs and seed, side by side.
 

@@ -14,7 +14,7 @@ from validation_core.drawing.marks import Anchor, Axis, Bars, Note, Panel, VLine
 from validation_core.drawing.null_histogram import permutation_histogram
 from validation_core.methods.base import Further, Layout, Method, ScoreKind
 from validation_core.scores import witness, witness_rows
-from validation_core.scores.witness import Engine, Witness
+from validation_core.scores.witness import Witness, WitnessEngine
 from validation_core.statistics.witness_test import permuted
 from validation_core.text import signed_text
 from validation_core.types import (
@@ -66,7 +66,7 @@ class AutoML(Method):
     score_kind: ClassVar[ScoreKind] = "recipe"
     version: ClassVar[int] = 2
 
-    engine: Engine = field(
+    engine: WitnessEngine = field(
         default="ensemble",
         metadata={
             "label": "Witness",

@@ -14,7 +14,7 @@ from validation_core.drawing.marks import Panel, VLine
 from validation_core.methods.base import Method, ScoreKind, effect_interval_text
 from validation_core.methods.record import Record, few_draws_text
 from validation_core.scores import localizer
-from validation_core.scores.localizer import Divergence, Embedding, Localizer
+from validation_core.scores.localizer import Embedding, Localizer, RankDivergence
 from validation_core.text import interval_text
 from validation_core.types import (
     Array,
@@ -74,7 +74,7 @@ class CoLT(Method):
         default="interactive",
         metadata={"label": "Training", "help": "interactive, or the paper's Table 2"},
     )
-    divergence: Divergence = field(
+    divergence: RankDivergence = field(
         default="w2",
         metadata={"label": "Divergence", "help": "What training climbs: exact W2, or Sinkhorn."},
     )

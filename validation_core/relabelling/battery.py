@@ -30,7 +30,7 @@ from validation_core.relabelling.families import (
 from validation_core.relabelling.features import Block, Feature
 from validation_core.relabelling.magnitudes import Support
 from validation_core.relabelling.places import ContrastWeights, XFunctions
-from validation_core.relabelling.pools import Pools, SlotRanks, Slots
+from validation_core.relabelling.pools import Pools, SlotNumbers, SlotRanks
 from validation_core.types import Array, Integers
 
 _NUMBERS = 1_000_000  # of features times rows gathered at a time
@@ -128,7 +128,7 @@ class Battery:
             ]
         return tuple(cells)
 
-    def statistics(self, slots: Slots) -> NDArray[np.float32]:
+    def statistics(self, slots: SlotNumbers) -> NDArray[np.float32]:
         """The largest |z| of every cell, (B, C), for labellings (B, N); of `squares` the sum."""
         out, last = [], []
         for part in self.parts:
@@ -141,7 +141,7 @@ class Battery:
                 last += [self.support.statistics(at)] if self.support is not None else []
         return np.concatenate([*out, *last], axis=1)
 
-    def over_x_permuted(self, orders: Slots) -> NDArray[np.float32]:
+    def over_x_permuted(self, orders: SlotNumbers) -> NDArray[np.float32]:
         """`statistics` of the observed labelling's cells over x (B, C'), with rows permuted among
         the x, each with its features and their variances: their law if errors were alike at every
         x.
@@ -164,7 +164,7 @@ class Battery:
         return np.concatenate(out, axis=1) if out else np.empty((len(orders), 0), np.float32)
 
     def statistics_in_pieces(
-        self, slots: Slots, progress: Callable[[float], None] = lambda done: None
+        self, slots: SlotNumbers, progress: Callable[[float], None] = lambda done: None
     ) -> NDArray[np.float32]:
         """`statistics` of any number of labellings (B, N), some at a time."""
         z = np.empty((len(slots), len(self.cells)), np.float32)

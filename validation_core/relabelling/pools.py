@@ -18,7 +18,7 @@ from validation_core.relabelling.magnitudes import Magnitudes, magnitudes
 from validation_core.statistics.ranks import midranks
 from validation_core.types import Array, Integers, PosteriorTable
 
-Slots = NDArray[np.int32]
+SlotNumbers = NDArray[np.int32]
 
 PLAYERS = 63
 """Draws of each row that may play the truth: more would change no rank, only how often each of
@@ -42,7 +42,7 @@ class Pools:
 
     size: Integers
     """(N,) slots of each row's pool."""
-    observed: Slots
+    observed: SlotNumbers
     """(N,) the slot that is the truth."""
     first: Integers
     """(N,) where the row's pool begins among all slots."""
@@ -60,7 +60,7 @@ class Pools:
         """Slots of all pools."""
         return int((self.first + self.size).max())
 
-    def labellings(self, count: int, rng: np.random.Generator) -> Slots:
+    def labellings(self, count: int, rng: np.random.Generator) -> SlotNumbers:
         """Slots (count, N) that play the truth: in a shared pool each row has another one.
 
         Pools of unequal sizes, and rows that share one, are beyond `played_truths.pick_slots`.

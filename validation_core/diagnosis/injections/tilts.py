@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from validation_core import keys
 from validation_core.diagnosis.injections.draw_pool import DrawIndices, DrawPool, S, draw_parameter
-from validation_core.diagnosis.injections.injection import Injection, Nats, Pick, Spread
+from validation_core.diagnosis.injections.injection import Injection, NatsOfStrength, Pick, Spread
 from validation_core.diagnosis.injections.modes import ModeDirection
 from validation_core.types import Array
 
@@ -144,7 +144,7 @@ def _pick(draw: _Draw) -> Pick:
     return pick
 
 
-def _nats(draw: _Draw, directions_of: Callable[[int], Sequence[Direction]]) -> Nats:
+def _nats(draw: _Draw, directions_of: Callable[[int], Sequence[Direction]]) -> NatsOfStrength:
     """Nats of the direction that all trials share, or their mean over all directions."""
 
     def size(pool: DrawPool, strength: float) -> float:

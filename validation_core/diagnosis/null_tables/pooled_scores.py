@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import scores
-from validation_core.relabelling.played_truths import Places, SelfMadeTables
+from validation_core.relabelling.played_truths import SelfMadeTables, SlotPlaces
 from validation_core.statistics.ranks import count, require_numbers
 from validation_core.types import Array, BlockScores, Float, PosteriorTable, Score, TableScores
 
@@ -87,7 +87,7 @@ class ScoredTables:
     """T tables under one score."""
 
     pooled: PooledScores
-    which: Places
+    which: SlotPlaces
     """(T, n)."""
     truth: Array
     """(S, n, T)."""

@@ -12,7 +12,7 @@ from validation_core.explorers.highdim.lensing import table as lensing_table
 from validation_core.explorers.papers.curvature import CurvatureStudy
 from validation_core.methods import CoLT
 from validation_core.methods.base import Method
-from validation_core.published import Place, PrintedNumber, PrintedTable
+from validation_core.published import PrintedNumber, PrintedPlace, PrintedTable
 from validation_core.sweep import colt_paper
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.progress import TallyMemory, collect
@@ -108,7 +108,7 @@ def shipped_sweeps() -> tuple[Sweep, ...]:
     return lensing_sweeps()[len(lensing_table.sweeps()) :]
 
 
-def _numbers(places: Sequence[Place]) -> tuple[float, ...]:
+def _numbers(places: Sequence[PrintedPlace]) -> tuple[float, ...]:
     """Places along a gamma or a beta."""
     return tuple(place for place in places if isinstance(place, float))
 
@@ -120,22 +120,22 @@ def _row(method: Method) -> str:
     return _ROWS.get(method.name, "")
 
 
-def _over_gamma(sweep: Sweep, method: Method, cell: PowerCell) -> Place | None:
+def _over_gamma(sweep: Sweep, method: Method, cell: PowerCell) -> PrintedPlace | None:
     del sweep, method
     return cell.gamma if cell.beta == 0 else None
 
 
-def _over_beta(sweep: Sweep, method: Method, cell: PowerCell) -> Place | None:
+def _over_beta(sweep: Sweep, method: Method, cell: PowerCell) -> PrintedPlace | None:
     del sweep
     return cell.beta if cell.gamma == 1 and (cell.beta == 0 or method.degrades) else None
 
 
-def _of_dimensions(sweep: Sweep, method: Method, cell: PowerCell) -> Place | None:
+def _of_dimensions(sweep: Sweep, method: Method, cell: PowerCell) -> PrintedPlace | None:
     theta, x = sweep.benchmark.dims
     return None if _untrained(method, cell) else (x, theta)
 
 
-def _of_alpha(sweep: Sweep, method: Method, cell: PowerCell) -> Place | None:
+def _of_alpha(sweep: Sweep, method: Method, cell: PowerCell) -> PrintedPlace | None:
     del sweep
     return None if _untrained(method, cell) else cell.gamma
 
@@ -173,7 +173,7 @@ class CountedTable(NamedTuple):
 
     table: PrintedTable
     sweeps: Callable[[], Sequence[Sweep]]
-    place: Callable[[Sweep, Method, PowerCell], Place | None]
+    place: Callable[[Sweep, Method, PowerCell], PrintedPlace | None]
     """Place of a cell in the table; None for one that it has not."""
     why: Callable[[str], str]
     """Why a row has no rate of ours at a place."""
@@ -183,7 +183,7 @@ class CountedTable(NamedTuple):
 
     def sheet(self, store: Store, memory: TallyMemory) -> Sheet:
         """The table beside what the store has."""
-        found: dict[tuple[str, Place], PowerCell] = {}
+        found: dict[tuple[str, PrintedPlace], PowerCell] = {}
         beside = self.sweeps() if self.alike else ()
         for sweep in self.sweeps():
             methods = {method.label: method for method in sweep.methods}
