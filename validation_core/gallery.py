@@ -112,7 +112,7 @@ class Part:
                 progress.keep_curves(sweep, store)
         return failures
 
-    def ship(self, store: Store, folder: Path = FOLDER) -> int:
+    def ship(self, store: Store, folder: Path) -> int:
         """Copy its files from a store into a gallery; returns the number of files."""
         copied = 0
         for kind, key in self.entries():

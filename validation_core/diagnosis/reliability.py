@@ -291,7 +291,7 @@ def worst_over_x(found: Reliability) -> EventReliability | None:
 
 
 def reliability_sentences(
-    found: Reliability, names: Sequence[str], alpha: float, x_names: Sequence[str] = ()
+    found: Reliability, names: Sequence[str], alpha: float, x_names: Sequence[str]
 ) -> tuple[str, ...]:
     """How sure the verdict is, what is off most clearly, where over x, and the Brier score."""
     classes = class_names(found, names)

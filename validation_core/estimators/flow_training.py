@@ -47,8 +47,8 @@ def learn_flows(
     recipe: FlowEstimator,
     data: Sequence[Joint],
     seeds: Sequence[int],
-    report: Report | None = None,
-    watch: TrainingWatch | None = None,
+    report: Report | None,
+    watch: TrainingWatch | None,
 ) -> list[TrainedFlows]:
     """Train one estimator for each set of pairs and seed, side by side.
 

@@ -36,8 +36,8 @@ def learn_transports(
     recipe: TransportEstimator,
     data: Sequence[Joint],
     seeds: Sequence[int],
-    report: Report | None = None,
-    watch: TrainingWatch | None = None,
+    report: Report | None,
+    watch: TrainingWatch | None,
 ) -> list[TrainedTransport]:
     """Train one estimator for each set of pairs and seed, side by side.
 

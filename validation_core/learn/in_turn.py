@@ -18,7 +18,7 @@ def train_in_turn(
     data: Sequence[_Data],
     recipe: _Recipe,
     seeds: Sequence[int],
-    report: Report | None = None,
+    report: Report | None,
 ) -> list[_Network]:
     """One network for each set of data and seed, each as if trained alone, to the bit.
 

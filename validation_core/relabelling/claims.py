@@ -482,6 +482,6 @@ def quantity_name(names: Sequence[str], which: int) -> str:
     return names[which] if which < len(names) else f"quantity {which + 1}"
 
 
-def x_column_name(which: int, x_names: Sequence[str] = ()) -> str:
+def x_column_name(which: int, x_names: Sequence[str]) -> str:
     """The name of a column of x; numbered from 1 where it has none."""
     return x_names[which] if which < len(x_names) else f"x_{which + 1}"

@@ -206,10 +206,10 @@ class ScoredPools:
 def pooled_scores(
     table: PosteriorTable,
     parameters: Integers,
-    groups: Integers | None = None,
+    groups: Integers | None,
     *,
     truths: bool = True,
-    rows: Integers | None = None,
+    rows: Integers | None,
     aside: int = 0,
 ) -> ScoredPools:
     """Every parameter's score and, of several parameters, that of their norm.
@@ -333,7 +333,7 @@ def _most_draws(rows: int) -> int:
 
 
 def score_at_rows(
-    name: str, pools: Pools, rows: Integers, values: Array, *, which: int = -1, ratio: bool = False
+    name: str, pools: Pools, rows: Integers, values: Array, *, which: int, ratio: bool
 ) -> SlotRanks:
     """A score that is known at some rows.
 

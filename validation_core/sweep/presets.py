@@ -283,7 +283,7 @@ def explain_misses(
     sweep: Sweep,
     loud: Sequence[PowerCell],
     silent: Sequence[PowerCell],
-    cells: Sequence[PowerCell] = (),
+    cells: Sequence[PowerCell],
 ) -> list[Remark]:
     """Explain why tests at one place missed an error that others found, one remark for each.
 

@@ -142,11 +142,7 @@ def curves_for_each_m(
 
 
 def curves_along_m(
-    plan: Plan,
-    found: PlanTerms,
-    model: int,
-    families: Sequence[CurveFamily],
-    ms: Sequence[int] = MS,
+    plan: Plan, found: PlanTerms, model: int, families: Sequence[CurveFamily], ms: Sequence[int]
 ) -> list[DivergenceCurve]:
     """Curves along M after the last iterations: one for each family."""
     curves = []

@@ -16,7 +16,7 @@ _DOTS = 70
 _WIDE, _HIGH = 64, 44
 
 
-def thumbnail(name: str, benchmark: Benchmark, known: BallOverX | None = None) -> dict[str, Any]:
+def thumbnail(name: str, benchmark: Benchmark, known: BallOverX | None) -> dict[str, Any]:
     """Thumbnail of a benchmark's draws of p and q: points in a box of 64 by 44.
 
     At one x where x has two numbers, over all x where it has one; at the largest gamma.
