@@ -152,14 +152,14 @@ class NumberWithUnits(LessonStudy[_Divergences], spec="lesson_number_with_units"
         weighed, picked = _weighed(rng, q.shift, q.variance, two_stage_normal.POSTERIOR)
         intervals, tails = heavy_tailed_intervals(self.seed), _tails()
         return _Divergences(
-            _prefixes(d),
-            last,
-            ratios,
-            weighed,
-            picked,
-            intervals[:, :_SHOWN],
-            _covers(intervals, tails).sum(-1),
-            (intervals[..., 2] < tails[:, None]).sum(-1),
+            means=_prefixes(d),
+            last=last,
+            ratios=ratios,
+            weighed=weighed,
+            picked=picked,
+            heavy=intervals[:, :_SHOWN],
+            holding=_covers(intervals, tails).sum(-1),
+            below=(intervals[..., 2] < tails[:, None]).sum(-1),
         )
 
     def prediction(self, result: _Divergences) -> Prediction:

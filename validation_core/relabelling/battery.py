@@ -348,17 +348,17 @@ def _block_statistics(block: Block, where: XFunctions | None, played: Array) -> 
             ]
         cells += [Cell("together_over_x", one.kind, ALL, (), EVERYWHERE) for one in squares]
     return _BlockStatistics(
-        block,
-        np.array(order),
-        sided,
-        scale.astype(np.float32),
-        np.array(starts),
-        counted,
-        block.mean[:, counted].sum(axis=0, dtype=np.float64).astype(np.float32),
-        near,
-        weights,
-        squares,
-        tuple(cells),
+        block=block,
+        order=np.array(order),
+        sided=sided,
+        scale=scale.astype(np.float32),
+        starts=np.array(starts),
+        counted=counted,
+        expected=block.mean[:, counted].sum(axis=0, dtype=np.float64).astype(np.float32),
+        places=near,
+        weights=weights,
+        squares=squares,
+        cells=tuple(cells),
     )
 
 
