@@ -28,7 +28,7 @@ def rows(lab: Lab) -> Iterator[Row]:
     drawn = time.perf_counter() - started
     yield at_most("10,000 crops of photographs drawn", "s", s=(drawn, 1))
     images = theta.reshape(-1, *bench.shape)
-    for kind in get_args(features.Kind):
+    for kind in get_args(features.FeatureKind):
         what = f"features of 10,000 images, {features.TITLES[kind]}"
         if words := features.missing(kind):
             yield told(what, words)

@@ -25,7 +25,7 @@ LEVEL = 0.05
 _CLAIMS = re.compile(
     r"do not rank like|are not uniform|q misses|q puts too|The error changes"
     r"|shows most|finds it|total variation between p and q is at least"
-    r"|C2ST catches|rejects q in|q is rejected by|some ball has another mass"
+    r"|C2ST catches|rejects q in|q is rejected by|some region has another mass"
 )
 """Words with which pages say that q is wrong."""
 _CHANCE = re.compile(r"by chance|one correct q in \d+|one sample in \d+|q is correct")

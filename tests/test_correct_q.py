@@ -179,7 +179,7 @@ def test_theory_of_colt_calls_no_correct_q_wrong_and_says_what_it_draws(study, s
         points = [float(np.ravel(mark["y"])[i]) for mark in drawn.marks("points", 0)]
         assert [one[0] for one in said] == [f"{point:.3f}" for point in points]
         beyond = theory.distance[study.gammas.index(gamma)][1] > 0  # by one test of 5%, not two
-        assert ("some ball has another mass" in drawn.headline(gamma=gamma)) == (
+        assert ("some region has another mass" in drawn.headline(gamma=gamma)) == (
             beyond and gamma > 0
         )
 

@@ -442,7 +442,7 @@ def test_colt_says_where(store):
     assert np.abs(where["x"]).max() < 0.5
     text = " ".join(record.kind.findings(record))
     assert f"q puts {effect['u_star']:.0%} of its mass" in text
-    assert "Kolmogorov distance d~ for the learned ball" in text
+    assert "Kolmogorov distance d~ for the learned region" in text
     assert "ACLD" not in html(result)
     assert html(result).count("Kolmogorov distance d~") == 1
     histogram, cumulated = pictures(record)

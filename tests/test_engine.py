@@ -18,7 +18,7 @@ from tests.conftest import ROOT
 from validation_core import engine as engines
 from validation_core import keys
 from validation_core.engine import Engine, SelfCheck, WorkerPool, job_key
-from validation_core.engine.task import SerialExecutor, TaskError, perform
+from validation_core.engine.task import SerialExecutor, TaskError, perform, throttled
 from validation_core.keys import Specification
 from validation_core.store import Store
 
@@ -117,6 +117,14 @@ def eventually(condition):
     while not condition():
         assert time.monotonic() < until, "waited in vain"
         time.sleep(0.005)
+
+
+def test_reports_are_thinned_and_the_first_and_last_always_pass():
+    sent = []
+    report = throttled(lambda fraction, live: sent.append((fraction, live)), LONG_WAIT)
+    for fraction in (0.1, 0.5, 0.9, 1.0):
+        report(fraction, {"row": fraction})
+    assert sent == [(0.1, {"row": 0.1}), (1.0, {"row": 1.0})]
 
 
 def test_a_serial_job_is_done_when_it_was_submitted(serial, store, gate):

@@ -355,7 +355,7 @@ def test_nothing_to_draw_is_said():
     empty = np.empty(0)
     for figure in [
         *(one.figure for one in drawn),
-        plotly.figure(lc2st.pvalues_over_x(empty, empty)),
+        plotly.figure(lc2st.pvalues_by_observation(empty, empty)),
     ]:
         go.Figure(figure.to_dict())
         assert not figure.data

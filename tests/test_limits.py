@@ -3,7 +3,7 @@
 import pytest
 
 from validation_core import limits
-from validation_core.limits import Limits, Share
+from validation_core.limits import Limits, Quota
 
 GB = 10**9
 
@@ -28,7 +28,7 @@ def test_what_all_may_take_together_fits(memory):
 
 def test_a_file_of_the_largest_size_is_taken_where_two_fit():
     assert Limits.of(4 * GB).uploads.own >= 200
-    assert Limits.of(GB).uploads == Share(112, 112)
+    assert Limits.of(GB).uploads == Quota(112, 112)
 
 
 @pytest.mark.parametrize(

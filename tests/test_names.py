@@ -172,6 +172,39 @@ def test_imports_keep_their_own_names(path):
     assert renamed == []
 
 
+ALIKE = {
+    "Array": "export/ runs alone, beside a user's model",
+    "Quantity": "export/ runs alone",
+    "Table": "export/ runs alone: what it saves is what npt.Table reads",
+    "Outcome": "of a test's statistics, and of a gate",
+    "Row": "of a stream at the terminal, and of an answer's table",
+    "Rows": "of a result, whatever they hold, and of an answer",
+    "Words": "of a column of text, and on a picture",
+}
+"""Names of two types that stay."""
+
+
+def types(path):
+    """Public classes and aliases of types that a file defines."""
+    for node in tree(path).body:
+        match node:
+            case ast.ClassDef(name=word):
+                yield word
+            case ast.Assign(targets=[ast.Name(id=word)]) if re.match("[A-Z][A-Za-z]*[a-z]", word):
+                yield word
+
+
+def test_a_public_type_name_means_one_thing():
+    homes = {}
+    for path in PRODUCT:
+        for word in set(types(path)):
+            if not is_private(word):
+                homes.setdefault(word, []).append(name(path))
+    twice = {word: files for word, files in homes.items() if len(files) > 1}
+    assert {word: files for word, files in twice.items() if word not in ALIKE} == {}
+    assert set(twice) == set(ALIKE), "these mean one thing now: take them off the list"
+
+
 def test_rooms_import_one_another_in_no_circle():
     """Rooms are the folders and modules directly below validation_core."""
     edges = {}

@@ -381,7 +381,7 @@ def test_every_shape_is_told_drawn_and_listed(d, m, k, store):
         assert "f q were correct" in one.caption
         assert "<b>" not in one.figure.to_json()
     assert len(QUESTION.rows(found, Names(NAMES), CLAIMED)) == d
-    assert "CoLT's ball here" in say(found, NAMES)[-1]
+    assert "CoLT's region here" in say(found, NAMES)[-1]
 
 
 def test_either_part_can_be_shown_before_the_other(store):

@@ -545,13 +545,13 @@ def live(at):
 def test_the_ball_is_shown_below_the_verdict(page):
     upload(page, **far())
     said = texts(page).replace("\\", "")
-    assert "of its mass into the ball around the learnt centre" in said
-    assert "Estimate of the Kolmogorov distance d~ for the learned ball" in said
+    assert "of its mass into the region around the learnt centre" in said
+    assert "Estimate of the Kolmogorov distance d~ for the learned region" in said
     assert "as large as it takes to hold" in said
     assert "The region that CoLT found" in [part.value for part in page.subheader]
     sent = str(live(page))
     assert "mass" in sent
-    assert "The ball at this observation" in sent
+    assert "The region at this observation" in sent
     assert "Observations" in sent
 
 

@@ -1,11 +1,13 @@
 """The page that compares posteriors, under AppTest: files in, differences out."""
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.ui import address, comparison_link
 from pages.ui.services import services
 from tests.conftest import ROOT
 from validation_core.diagnosis import examples
@@ -108,6 +110,22 @@ def test_a_comparison_is_kept_on_reload_and_opens_by_its_link(page):
     gone = AppTest.from_file(PAGE, default_timeout=90)
     gone.query_params["tables"] = ["0" * 32 + "~lost", "not a table"]
     assert "2 tables of this link are no longer kept here" in gone.run().info[0].value
+
+
+def test_tables_of_the_same_numbers_keep_their_own_names(monkeypatch):
+    link = {}
+    monkeypatch.setattr(address, "say", lambda name, texts: link.update({name: texts}))
+    monkeypatch.setattr(address, "asked", lambda name: link.get(name, []))
+    monkeypatch.setattr(comparison_link.st, "session_state", {})
+    table = read(io.BytesIO(packed()), name="a.npz")
+    first, second = (replace(table, names=names) for names in (("m", "r"), ("mass", "radius")))
+    assert first.digest == second.digest
+    comparison_link.remember([("a", first), ("b", second)])
+    found, lost = comparison_link.addressed()
+    assert [(label, upload.names) for label, upload in found] == [
+        ("a", ("m", "r")), ("b", ("mass", "radius")),
+    ]  # fmt: skip
+    assert not lost
 
 
 def test_other_simulations_are_not_compared(page):

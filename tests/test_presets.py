@@ -16,7 +16,7 @@ from validation_core.scores.classifier import PRESETS
 from validation_core.store import Store
 from validation_core.sweep import costs, progress
 from validation_core.sweep import presets as comparisons
-from validation_core.sweep.plan import Sweep
+from validation_core.sweep.plan import Batch, Sweep
 from validation_core.sweep.trials import TrialDesign
 from validation_core.types import PowerCell
 
@@ -177,6 +177,32 @@ def test_costs_grow_with_what_they_are_of():
     assert one.seconds == pytest.approx(2 * two.seconds)
     assert one.memory < two.memory
     assert costs.estimate(small, (), 2).seconds == 0
+
+
+def test_parts_that_draw_alike_are_priced_with_one_drawing(store):
+    both = Sweep(
+        benchmark=Gaussian(dim_x=3, dim_theta=3), methods=(SBC(), SBC(quantities="products")),
+        gammas=(0.0, 0.5), design=TrialDesign(trials=20, n=500, k=100),
+    )  # fmt: skip
+    alone = [dataclasses.replace(both, methods=(method,)) for method in both.methods]
+    one, other = (costs.remaining([sweep], store) for sweep in alone)
+    drawn = costs.of(both, SBC()).drawing
+    shared = one + other - 2 * 20 * drawn
+    assert 0 < drawn < costs.of(both, SBC()).trial
+    assert costs.remaining([both], store) == pytest.approx(shared)
+    assert costs.remaining(alone, store) == pytest.approx(shared)
+
+
+def test_a_network_is_priced_once_and_not_where_it_is_trained(store):
+    sweep = Sweep(
+        benchmark=Gaussian(dim_x=1, dim_theta=1), methods=(C2ST(), Uniform()), gammas=(0.3,),
+        design=TrialDesign(trials=10, n=50, k=10),
+    )  # fmt: skip
+    training, left = costs.of(sweep, C2ST()).training, progress.missing(sweep, store)
+    trials = [task for task in left if isinstance(task, Batch)]
+    with_it, without = (costs.estimate(sweep, tasks, 1).seconds for tasks in (left, trials))
+    assert training > 0
+    assert with_it == pytest.approx(without + training)
 
 
 def test_costs_are_measured_once_trials_have_run():

@@ -24,9 +24,9 @@ from validation_core.store import Store
 MAIN = ROOT / "pages" / "main.py"
 PAGES = ["", "lessons", "colt"]
 SCENES = (
-    story.Scene("lessons", "lesson=rain&stage=2&gamma=0.3", "Rain"),
-    story.Scene("", "benchmark=tree", "A tree"),
-    story.Scene("lessons", "lesson=same-or-different&stage=1", "The null"),
+    story.StoryScene("lessons", "lesson=rain&stage=2&gamma=0.3", "Rain"),
+    story.StoryScene("", "benchmark=tree", "A tree"),
+    story.StoryScene("lessons", "lesson=same-or-different&stage=1", "The null"),
 )
 
 
@@ -51,7 +51,9 @@ def test_its_link_has_the_settings_of_a_scene_and_present_mode():
 @given(some.lists(some.tuples(some.sampled_from(PAGES), some.text(max_size=40), some.text()),
                   min_size=1, max_size=6))  # fmt: skip
 def test_every_story_comes_back(parts):
-    scenes = tuple(story.Scene(page, query, story.named(title)) for page, query, title in parts)
+    scenes = tuple(
+        story.StoryScene(page, query, story.named(title)) for page, query, title in parts
+    )
     assert story.unpacked(story.packed(scenes), PAGES) == scenes
 
 
@@ -77,7 +79,7 @@ def test_what_is_no_story_is_refused(thing):
 
 def test_a_story_that_is_too_long_for_a_link_is_refused():
     rng = np.random.default_rng(0)
-    long = [story.Scene("", rng.bytes(400).hex(), "x") for _ in range(20)]
+    long = [story.StoryScene("", rng.bytes(400).hex(), "x") for _ in range(20)]
     with pytest.raises(ValueError, match="Take some out"):
         story.packed(long)
     with pytest.raises(ValueError, match="41 scenes"):
@@ -138,7 +140,7 @@ def test_a_broken_story_is_said_and_the_page_is_there():
 def test_a_story_is_saved_as_a_file_of_the_pictures_that_were_seen():
     payload = drawn("same-or-different").payload
     at = [slider[-1] for slider in payload.sliders]
-    pictures = {SCENES[2]: own_story.Picture(payload, tuple(at))}
+    pictures = {SCENES[2]: own_story.ScenePicture(payload, tuple(at))}
     text = own_story.story_html(SCENES, pictures)
     (scenes,) = re.findall(r'id="scenes">(.*?)</script>', text, re.DOTALL)
     (scene,) = json.loads(scenes)

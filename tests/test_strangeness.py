@@ -130,7 +130,7 @@ def test_only_the_coordinate_that_is_off_is_named():
         x = drawn(301, 6, rng, 0.8)
         x_o = x[300:].copy()
         x_o[0, 2] += 6
-        text = farthest_text(rank_among(x[:300], x_o, seed), 0, list("abcdef"))
+        text = farthest_text(rank_among(x[:300], x_o, seed), list("abcdef"))
         assert "c" in text.removeprefix(", farthest in ")
         wrong += text != ", farthest in c"
     assert wrong <= 2

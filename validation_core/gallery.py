@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import shutil
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -45,7 +45,7 @@ from validation_core.lessons import LESSONS
 from validation_core.localization import BallTheoryStudy
 from validation_core.scores import trained_scores
 from validation_core.scores.trained_scores import Training, TrainTask
-from validation_core.store import SHIPPED, Kind, Store
+from validation_core.store import SHIPPED, Store, StoreKind
 from validation_core.study import Study
 from validation_core.sweep import colt_paper, presets, progress
 from validation_core.sweep.plan import Sweep
@@ -73,14 +73,14 @@ class Part:
     uploads: tuple[Upload, ...] = ()
     """Tables of the studies."""
 
-    def entries(self) -> Iterator[tuple[Kind, str]]:
+    def entries(self) -> Iterator[tuple[StoreKind, str]]:
         """Kind and key of every file."""
         yield from (("results", study.key) for study in self.studies)
         for sweep in self.sweeps:
             yield from (("results", curve.key) for curve in progress.curve_records(sweep))
         yield from (("models", training.key) for training in self.trainings)
 
-    def missing(self, store: Store) -> list[tuple[Kind, str]]:
+    def missing(self, store: Store) -> list[tuple[StoreKind, str]]:
         """Files that neither a store nor its gallery has."""
         return [(kind, key) for kind, key in self.entries() if not store.has(kind, key)]
 
@@ -112,7 +112,7 @@ class Part:
                 progress.keep_curves(sweep, store)
         return failures
 
-    def ship(self, store: Store, folder: Path = FOLDER) -> int:
+    def ship(self, store: Store, folder: Path) -> int:
         """Copy its files from a store into a gallery; returns the number of files."""
         copied = 0
         for kind, key in self.entries():
@@ -212,9 +212,9 @@ def part(name: str) -> Part:
     return known[name]
 
 
-def stale(folder: Path = FOLDER, among: Sequence[Part] | None = None) -> list[Path]:
+def stale(folder: Path = FOLDER) -> list[Path]:
     """Files of a gallery that no part needs any more."""
-    wanted = {key for one in among or parts() for _, key in one.entries()}
+    wanted = {key for one in parts() for _, key in one.entries()}
     return [path for path in sorted(folder.glob("*/*.*")) if path.stem not in wanted]
 
 

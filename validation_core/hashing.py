@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from validation_core.pieces import slices
 from validation_core.types import Array, Integers
 
-Words = NDArray[np.uint64]
+HashWords = NDArray[np.uint64]
+"""Rows as numbers of 64 bits."""
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 NUMBERS_AT_ONCE = 1 << 18  # of x hashed at a time, so that they stay in the cache
 
 
-def hashed(x: Array, salt: Words) -> Words:
+def hashed(x: Array, salt: HashWords) -> HashWords:
     """Hash each row to a 64-bit word: equal rows have equal words.
 
     Args:
@@ -42,7 +43,7 @@ def hashed(x: Array, salt: Words) -> Words:
     return _mixed(out + salt)
 
 
-def occurrences(words: Words) -> Integers:
+def occurrences(words: HashWords) -> Integers:
     """The number of earlier entries equal to each one: (n,)."""
     order = np.argsort(words, kind="stable")
     ordered, places = words[order], np.arange(len(words))
@@ -53,23 +54,23 @@ def occurrences(words: Words) -> Integers:
     return out
 
 
-def again(words: Words, times: Integers) -> Words:
+def again(words: HashWords, times: Integers) -> HashWords:
     """Words for repeated rows: the word itself for the first occurrence (0), another after."""
     return words ^ np.where(times > 0, _mixed(times.astype(np.uint64) * _GOLDEN), np.uint64(0))
 
 
-def uniforms(words: Words, count: int) -> NDArray[np.float64]:
+def uniforms(words: HashWords, count: int) -> NDArray[np.float64]:
     """`count` independent numbers within (0, 1), ends excluded, from each word: (n, count)."""
     bits = _mixed(_steps(words[:, None], count)) >> np.uint64(12)
     return (bits.astype(np.float64) + 0.5) * 2.0**-52
 
 
-def _steps(start: Words, count: int) -> Words:
+def _steps(start: HashWords, count: int) -> HashWords:
     """SplitMix64's states after 1, 2, ... count steps: (..., count)."""
     return start + _GOLDEN * np.arange(1, count + 1, dtype=np.uint64)
 
 
-def _mixed(words: Words) -> Words:
+def _mixed(words: HashWords) -> HashWords:
     """SplitMix64's output for each state: a bijection that spreads every bit over all."""
     words = (words ^ (words >> np.uint64(30))) * _FIRST
     words = (words ^ (words >> np.uint64(27))) * _SECOND

@@ -18,7 +18,7 @@ MEMBERSHIP = Path("/proc/self/cgroup")
 
 
 @dataclass(frozen=True)
-class Share:
+class Quota:
     """A quota for one visitor, and one for all together."""
 
     own: int
@@ -29,13 +29,13 @@ class Share:
 class Limits:
     """The limits of a server; by default those of a machine with 24 GB or more."""
 
-    jobs: Share = Share(12, 120)
+    jobs: Quota = Quota(12, 120)
     """Jobs under way."""
-    pages: Share = Share(30, 300)
+    pages: Quota = Quota(30, 300)
     """Pages open at once."""
-    uploads: Share = Share(600, 3000)
+    uploads: Quota = Quota(600, 3000)
     """MB of files that were sent and are still listed on a page."""
-    tables: Share = Share(1500, 6000)
+    tables: Quota = Quota(1500, 6000)
     """MB of tables in memory, read from such files."""
     workers: int = 4
     """Processes that compute at once, unless NPTLAB_WORKERS asks for others."""
@@ -68,7 +68,7 @@ class Limits:
         pages = min(most.pages.all, max(4, int(0.06 * free / _PAGE)))
         readers = most.readers if free >= 8 * _GB else 1
         return cls(
-            pages=Share(min(most.pages.own, max(2, pages // 3)), pages),
+            pages=Quota(min(most.pages.own, max(2, pages // 3)), pages),
             uploads=_halved(most.uploads.own, uploads),
             tables=_halved(most.tables.own, tables),
             workers=min(most.workers, max(1, int(0.28 * free / _WORKER))),
@@ -77,10 +77,10 @@ class Limits:
         )
 
 
-def _halved(own: int, everyone: int) -> Share:
+def _halved(own: int, everyone: int) -> Quota:
     """A visitor's half of what there is, but room for one file of 200 MB where there is any."""
     everyone = max(1, everyone)
-    return Share(min(own, max(everyone // 2, min(everyone, 200))), everyone)
+    return Quota(min(own, max(everyone // 2, min(everyone, 200))), everyone)
 
 
 def memory_bytes() -> int | None:

@@ -96,7 +96,7 @@ def process_start_tick(number: int) -> int | None:
 
 
 @cache
-def clear_at_exit(number: int, end: Callable[[], None] = clear) -> None:
+def clear_at_exit(number: int, end: Callable[[], None]) -> None:
     """Delete the folder when process `number`, this one, ends: once, and not in its forks."""
     clear_abandoned()
     atexit.register(lambda: end() if os.getpid() == number else None)

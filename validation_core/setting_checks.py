@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from validation_core.limits import Limits, Share, memory_bytes
+from validation_core.limits import Limits, Quota, memory_bytes
 
 _ADDRESS = re.compile(r"(?P<host>.+):(?P<port>[0-9]{1,5})")
 _DEVICE = re.compile(r"(cpu|cuda|mps)(:[0-9]{1,2})?")
@@ -186,7 +186,7 @@ def check_limits(text: str) -> Limits:
                 f"NPTLAB_LIMITS says how much one visitor and all may have of "
                 f"{', '.join(_QUOTAS)}, such as jobs=4/40; got {part!r}. Correct it."
             )
-        chosen[match[1]] = Share(int(match[2]), int(match[3]))
+        chosen[match[1]] = Quota(int(match[2]), int(match[3]))
     return replace(Limits.of(memory_bytes()), **chosen)
 
 

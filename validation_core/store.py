@@ -48,20 +48,20 @@ class StoreFullError(OSError):
     """Neither the disk nor memory can take a file; the message has the reason and the remedy."""
 
 
-Kind = Literal["models", "results", "tables", "jobs", "notes"]
+StoreKind = Literal["models", "results", "tables", "jobs", "notes"]
 T = TypeVar("T")
 LIMIT = 2 * 2**30
 _MOST_BYTES = 2**60
 SHIPPED = Path(__file__).parent / "data" / "gallery"
 """The gallery that comes with the package."""
-_SUFFIX: Mapping[Kind, str] = {
+_SUFFIX: Mapping[StoreKind, str] = {
     "models": ".safetensors",
     "results": ".npz",
     "tables": ".npz",
     "jobs": ".npz",
     "notes": ".npz",
 }
-_BOUNDED: tuple[Kind, ...] = ("models", "results", "tables")
+_BOUNDED: tuple[StoreKind, ...] = ("models", "results", "tables")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _ABOUTS = 20_000  # files whose description is remembered
 _STALE = 3600.0
@@ -92,7 +92,7 @@ class StorePlace(TypedDict):
 class StoreEntry(NamedTuple):
     """One file of the store; `shipped` when it lies in the read-only gallery."""
 
-    kind: Kind
+    kind: StoreKind
     key: str
     spec: str
     meta: Mapping[str, JSON]
@@ -153,7 +153,7 @@ class Store:
         return cls(gallery=SHIPPED)
 
     def save(
-        self, kind: Kind, key: str, arrays: Arrays, *, spec: str, meta: Mapping[str, object]
+        self, kind: StoreKind, key: str, arrays: Arrays, *, spec: str, meta: Mapping[str, object]
     ) -> None:
         """Write arrays under a key atomically; the files used longest ago are deleted for room.
 
@@ -208,7 +208,7 @@ class Store:
         kept = self.memory.is_dir() and self._files(self.memory, tuple(_SUFFIX))
         return bool(kept) or self._is_blocked
 
-    def load(self, kind: Kind, key: str) -> Stored | None:
+    def load(self, kind: StoreKind, key: str) -> Stored | None:
         """Load the file of a key, or None; this marks it as used."""
         for path in self._places(kind, key):
             stored = self._sound(array_files.read, path)
@@ -218,11 +218,11 @@ class Store:
                 return stored
         return None
 
-    def has(self, kind: Kind, key: str) -> bool:
+    def has(self, kind: StoreKind, key: str) -> bool:
         """Whether a file of that key exists (its content is verified when it is loaded)."""
         return any(os.path.exists(path) for path in self._places(kind, key))
 
-    def file(self, kind: Kind, key: str) -> Path | None:
+    def file(self, kind: StoreKind, key: str) -> Path | None:
         """The file of a key in this store, not in its gallery; None without one."""
         own = (path for path in self._places(kind, key) if not self._is_shipped(path))
         return next((path for path in own if os.path.exists(path)), None)
@@ -243,7 +243,7 @@ class Store:
         paths = sorted(self._own_files(("jobs",)))
         return {path.stem: entry for path in paths if (entry := self._entry(path))}
 
-    def delete(self, kind: Kind, key: str) -> None:
+    def delete(self, kind: StoreKind, key: str) -> None:
         """Delete a key of this store; the gallery stays unchanged.
 
         A file that cannot be deleted is ignored from then on, with a notice.
@@ -430,7 +430,7 @@ class Store:
     def _write(
         self,
         root: Path,
-        kind: Kind,
+        kind: StoreKind,
         key: str,
         arrays: Arrays,
         spec: str,
@@ -449,7 +449,7 @@ class Store:
     def _write_to_memory(
         self,
         error: OSError,
-        kind: Kind,
+        kind: StoreKind,
         key: str,
         arrays: Arrays,
         spec: str,
@@ -466,7 +466,7 @@ class Store:
     def _beside(self, root: Path, suffix: str) -> Path:
         return root / "tmp" / f"{process_stamp()}-{uuid.uuid4().hex}{suffix}"
 
-    def path_of(self, kind: Kind, key: str, root: Path | None = None) -> Path:
+    def path_of(self, kind: StoreKind, key: str, root: Path | None = None) -> Path:
         """The path of a key in this store's folder, or in another root.
 
         Raises:
@@ -478,19 +478,19 @@ class Store:
             )
         return (root or self.root) / kind / f"{key}{_SUFFIX[kind]}"
 
-    def _places(self, kind: Kind, key: str) -> list[Path]:
+    def _places(self, kind: StoreKind, key: str) -> list[Path]:
         roots = (self.memory, self.root, self.gallery)
         paths = [self.path_of(kind, key, root) for root in roots if root is not None]
         return [path for path in paths if path not in self._gone]
 
-    def _files(self, root: Path, kinds: Sequence[Kind]) -> list[Path]:
+    def _files(self, root: Path, kinds: Sequence[StoreKind]) -> list[Path]:
         paths: list[Path] = []
         for kind in kinds:
             with suppress(OSError):
                 paths += (root / kind).glob(f"*{_SUFFIX[kind]}")
         return [path for path in paths if path not in self._gone]
 
-    def _own_files(self, kinds: Sequence[Kind]) -> list[Path]:
+    def _own_files(self, kinds: Sequence[StoreKind]) -> list[Path]:
         """Files of the folder and of memory, which has the newer one where both have it."""
         paths = [*self._files(self.root, kinds), *self._files(self.memory, kinds)]
         return list({(path.parent.name, path.name): path for path in paths}.values())
@@ -523,7 +523,7 @@ class Store:
             about = self._about(path, status)
             if about is None:
                 return None
-            kind: Kind = path.parent.name  # type: ignore[assignment]  # from _BOUNDED
+            kind: StoreKind = path.parent.name  # type: ignore[assignment]  # from _BOUNDED
             where = (status.st_size, about.created, status.st_mtime)
             return StoreEntry(kind, path.stem, about.spec, about.meta, *where)
         return None

@@ -23,6 +23,8 @@ from validation_core.keys import Specification
 Array = NDArray[np.floating]
 Float = NDArray[np.float64]
 Integers = NDArray[np.int64]
+ImageShape = tuple[int, int, int]
+"""Height, width and colours: 1 or 3."""
 LogDensity = Callable[[Array, Array], Array]
 """log q(theta | x) of rows theta (n, D), x (n, M): (n,)."""
 Preset = Literal["interactive", "paper"]

@@ -170,7 +170,7 @@ def _tree() -> Tree:
 
 
 def _spiral() -> Spiral:
-    models: dict[colt_paper.Model, str] = {"ideal": "Ideal", "diffusion": "Trained"}
+    models: dict[colt_paper.TreeModel, str] = {"ideal": "Ideal", "diffusion": "Trained"}
     model = segmented(
         "Denoiser",
         models,

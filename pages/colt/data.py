@@ -18,7 +18,7 @@ from validation_core.sweep.progress import collect
 
 
 @dataclass(frozen=True)
-class Located:
+class LocalizerMaps:
     """Maps of one localizer, at every gamma or at one."""
 
     key: str
@@ -33,21 +33,21 @@ class Located:
         return self.stored or [where.rates(each) for each in self.maps]
 
 
-def at_every_gamma(study: GammaMapsStudy) -> Located | None:
+def at_every_gamma(study: GammaMapsStudy) -> LocalizerMaps | None:
     """The maps of all gammas; None where the store lacks them."""
     maps = stored_if_there(study)
     return None if maps is None else _of_all(study.key, study, maps)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
-def _of_all(key: str, _study: GammaMapsStudy, _maps: GammaMaps) -> Located:
-    return Located(key, _study.gammas, _maps.each(), _maps.rates)
+def _of_all(key: str, _study: GammaMapsStudy, _maps: GammaMaps) -> LocalizerMaps:
+    return LocalizerMaps(key, _study.gammas, _maps.each(), _maps.rates)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
-def at_one_gamma(key: str, _task: MapTask, gamma: float) -> Located:
+def at_one_gamma(key: str, _task: MapTask, gamma: float) -> LocalizerMaps:
     """The stored map of one gamma; keyed by the task's key."""
-    return Located(key, (gamma,), [stored(_task)])
+    return LocalizerMaps(key, (gamma,), [stored(_task)])
 
 
 def cells(sweep: Sweep) -> list[PowerCell]:

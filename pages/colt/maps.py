@@ -5,7 +5,7 @@ from typing import Literal
 import streamlit as st
 
 from pages.colt.controls import ColtChoice, owner, slider
-from pages.colt.data import Located
+from pages.colt.data import LocalizerMaps
 from pages.ui import live
 from pages.ui.forms import number, segmented
 from validation_core.localization import Maps
@@ -15,7 +15,7 @@ from validation_core.panels.gamma_scale import GammaScale
 from validation_core.text import share_text
 
 
-def show_where(chosen: ColtChoice, located: Located, sight: ThetaAxes) -> None:
+def show_where(chosen: ColtChoice, located: LocalizerMaps, sight: ThetaAxes) -> None:
     """Both maps under gamma and x."""
     maps, alpha = located.maps[0], chosen.alpha
     name = "x" if maps.x_at.shape[1] == 1 else "place"

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.colt import film, papers, power, ranks, theory
 from pages.colt import maps as colt_maps
 from pages.colt.controls import ColtChoice, choose, choose_gamma, owner, slider
-from pages.colt.data import Located, at_every_gamma, at_one_gamma
+from pages.colt.data import LocalizerMaps, at_every_gamma, at_one_gamma
 from pages.ui import address, jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import services
@@ -22,7 +22,7 @@ from validation_core.text import rough_duration_text
 VIEWS = {name: name for name in ("Where", "Ranks", "Training", "Power", "Theory", "Papers")}
 
 
-def _located(chosen: ColtChoice, *, each: bool) -> Located | None:
+def _located(chosen: ColtChoice, *, each: bool) -> LocalizerMaps | None:
     """The ball at every gamma, by one localizer, or at one gamma by its own.
 
     None while it learns: meanwhile there are the draws.
@@ -73,7 +73,7 @@ def _asked_for(tasks: list[Task], label: str, button: str) -> JobState | None:
     return state
 
 
-def _of_one_gamma(chosen: ColtChoice, at: float) -> Located | None:
+def _of_one_gamma(chosen: ColtChoice, at: float) -> LocalizerMaps | None:
     """Its own localizer; the paper's, which takes minutes, is asked for."""
     task = chosen.map(at)
     if task.done(services().store):

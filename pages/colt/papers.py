@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.colt.data import Located, at_every_gamma, cells
+from pages.colt.data import LocalizerMaps, at_every_gamma, cells
 from pages.papers.numbers import show_sheet
 from pages.ui import forms, jobs, live
 from pages.ui.once import same
@@ -17,7 +17,7 @@ from validation_core.explorers.papers.beside import CountedTable, colt_tables
 from validation_core.panels.colt import paper_figures
 from validation_core.panels.colt.paper_figures import PowerPanel
 from validation_core.sweep import colt_paper
-from validation_core.sweep.colt_paper import Model
+from validation_core.sweep.colt_paper import TreeModel
 from validation_core.sweep.presets import PERTURBATIONS
 from validation_core.sweep.progress import missing
 from validation_core.text import list_text, readable_name
@@ -29,7 +29,7 @@ _SHOWN = {
     "spiral": "Figures 4, 7: spiral",
     "errors": "Figures 3, 8 to 13: errors",
 }
-_DENOISERS: dict[Model, str] = {"diffusion": "trained denoiser", "ideal": "ideal denoiser"}
+_DENOISERS: dict[TreeModel, str] = {"diffusion": "trained denoiser", "ideal": "ideal denoiser"}
 _PRESETS: dict[Preset, str] = {"interactive": "Interactive", "paper": "Paper"}
 _STEPS = "reverse steps left out"
 _BENT = {"straight": "Straight", "curved": "Curved"}
@@ -156,7 +156,7 @@ def _power(panels: Sequence[tuple[str, Benchmark]], label: str) -> None:
         offer_missing(title, sweeps, title)
 
 
-def _located(benchmarks: Sequence[Benchmark]) -> list[Located | None]:
+def _located(benchmarks: Sequence[Benchmark]) -> list[LocalizerMaps | None]:
     """Maps of a localizer for all strengths; where none is stored it is trained."""
     studies = [
         colt_paper.gamma_maps(each, CoLT(), *colt_paper.SIZES[each.name]) for each in benchmarks

@@ -3,13 +3,13 @@
 import streamlit as st
 
 from pages.colt.controls import ColtChoice, owner, slider
-from pages.colt.data import Located
+from pages.colt.data import LocalizerMaps
 from pages.ui import live
 from validation_core.panels.colt import power
 from validation_core.panels.gamma_scale import GammaScale
 
 
-def ranks(chosen: ColtChoice, located: Located) -> None:
+def ranks(chosen: ColtChoice, located: LocalizerMaps) -> None:
     """Histogram and ECDF of the ranks under gamma, and their distance along it."""
     several = len(located.gammas) > 1
     payload = live.once(

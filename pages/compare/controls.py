@@ -122,25 +122,7 @@ def take(name: str) -> None:
 
 def _own(problems: list[str]) -> Sweep:
     on = _benchmark()
-    axes = {"gamma": on.axis if on.counts_iterations else "gamma", "beta": "beta"}
-    axis = segmented("Along", axes, "along")
-    if axis == "gamma":
-        words = on.axis.capitalize() if on.counts_iterations else "Gammas"
-        gammas = _some(words, on.gammas, f"gammas-{_name(on)}")
-        betas: tuple[float, ...] = (
-            forms.choice(
-                "Degradation, beta",
-                BETAS,
-                "beta",
-                first=0.0,
-                words="{:g}".format,
-                draw=st.select_slider,
-                help="How far networks are moved back to their random start.",
-            ),
-        )
-    else:
-        gammas = (_gamma(on),)
-        betas = _some("Betas", BETAS, "betas")
+    gammas, betas = _grid(on)
     kinds = forms.several(
         "Methods", list(METHODS), "methods", first=_FIRST, words=lambda name: METHODS[name].title
     )
@@ -178,6 +160,25 @@ def _own(problems: list[str]) -> Sweep:
         design=TrialDesign(n=n, k=k, seed=seed),
         seed=seed,
     )
+
+
+def _grid(on: Benchmark) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Several gammas at one beta, or several betas at one gamma."""
+    axes = {"gamma": on.axis if on.counts_iterations else "gamma", "beta": "beta"}
+    if segmented("Along", axes, "along") == "beta":
+        return (_gamma(on),), _some("Betas", BETAS, "betas")
+    words = on.axis.capitalize() if on.counts_iterations else "Gammas"
+    gammas = _some(words, on.gammas, f"gammas-{_name(on)}")
+    beta = forms.choice(
+        "Degradation, beta",
+        BETAS,
+        "beta",
+        first=0.0,
+        words="{:g}".format,
+        draw=st.select_slider,
+        help="How far networks are moved back to their random start.",
+    )
+    return gammas, (beta,)
 
 
 def _trainings() -> str:

@@ -39,15 +39,7 @@ def one_test(chosen: CompareChoice) -> None:
     if stored_look is not None:
         _figures(method, stored_look, sweep.design.alpha)
         return
-    state = jobs.latest([task])
-    if state is None:
-        st.button(
-            "Open one test",
-            key="run-look",
-            icon=":material/frame_inspect:",
-            on_click=jobs.starting([task], task.label),
-        )
-    jobs.panel(state)
+    jobs.offer(task, "Open one test", key="run-look", icon=":material/frame_inspect:")
 
 
 def _look(task: TrialStudy) -> TrialDetail | None:

@@ -38,7 +38,7 @@ def _picture(
         ("ball", task.key, tuple(names), tuple(x_names), sight),
         lambda: ball.ball(localization, names, x_names, sight),
     )
-    live.chart(payload, key="ball", save_as="The ball of CoLT")
+    live.chart(payload, key="ball", save_as="The region of CoLT")
     st.caption(plain(ball.how_to_read(localization, sight)))
 
 

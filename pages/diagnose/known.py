@@ -94,6 +94,6 @@ def unasked(upload: Upload, alpha: float, seed: int) -> Known:
     return Known(found, (), key, {question.name: () for question in QUESTIONS})
 
 
-def _done(wanted: Sequence[questions.AnyStudy | tasks.Work]) -> _Key:
+def _done(wanted: Sequence[questions.AnyStudy | tasks.TableWork]) -> _Key:
     store = services().store
     return tuple(task.key for task in wanted if task.done(store))

@@ -8,17 +8,10 @@ from pages.ui import forms, live
 from pages.ui.jobs import plain
 from pages.ui.services import services, stored
 from validation_core.diagnosis import pixel_pictures
-from validation_core.diagnosis.pixels import (
-    FEWEST,
-    PixelMaps,
-    Shape,
-    ball_centre,
-    pixel_maps,
-    shape_of,
-)
+from validation_core.diagnosis.pixels import FEWEST, PixelMaps, ball_centre, pixel_maps, shape_of
 from validation_core.localization import MapTask
 from validation_core.tables import TableUpload, Upload
-from validation_core.types import PosteriorTable
+from validation_core.types import ImageShape, PosteriorTable
 
 
 def show(upload: Upload, alpha: float, maps: Sequence[MapTask] = ()) -> None:
@@ -47,7 +40,7 @@ def show(upload: Upload, alpha: float, maps: Sequence[MapTask] = ()) -> None:
     live.chart(payload, key=f"pixels-{len(payload.sliders)}")
 
 
-def _shape(label: str, numbers: int, key: str, suggestion: str) -> Shape | None:
+def _shape(label: str, numbers: int, key: str, suggestion: str) -> ImageShape | None:
     """The shape that was named; None for none, or for one that does not fit, which is said."""
     text = forms.text_field(
         label,

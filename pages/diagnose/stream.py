@@ -39,7 +39,7 @@ class _Evidence(NamedTuple):
 
     sentences: Sequence[str]
     drawn: Sequence[Drawn]
-    numbers: Sequence[panel.Row]
+    numbers: Sequence[panel.PanelRow]
 
 
 def show(upload: Upload, label: str, alpha: float, seed: int) -> None:

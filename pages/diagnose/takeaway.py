@@ -17,6 +17,7 @@ from validation_core.tables import SamplesUpload
 
 SETTINGS = ("source", "kind", "rows", "level", "seed", "more")
 """Names in the address of the settings that a link restores, never the data."""
+_WITH_DRAWS = "with-draws"  # key of the choice
 
 
 def section(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
@@ -58,39 +59,14 @@ def _keep(digest: str, key: str) -> None:
 
 
 def _downloads(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
-    store, upload, stem = (
-        services().store,
-        diagnosis.upload,
-        slug(label.rpartition(".")[0] or label),
-    )
-
+    stem = slug(label.rpartition(".")[0] or label)
     # What takes long may still run.
     unasked = [question for question in QUESTIONS if not question.asked_for]
     asked = Asked(
         frozenset(question.name for question in unasked) | frozenset(answers),
         running=frozenset(question.name for question in unasked if question.long),
     )
-    with_draws = bool(st.session_state.get("with-draws"))
-
-    # On a thread of its own, without a session: it may not ask Streamlit for anything.
-    def page() -> str:
-        words = numbers.load_notes(store, upload.digest)
-        raw = upload.arrays() if with_draws else None
-        return report.html(
-            diagnosis, answers, notes=words, draws=raw, path=label, panels=QUESTIONS, asked=asked
-        )
-
-    st.download_button(
-        "Report",
-        undisturbed(page),
-        f"{stem}-report.html",
-        "text/html",
-        key="take-html",
-        on_click="ignore",
-        icon=":material/article:",
-        type="primary",
-        help="One HTML file with the card, every answer and every number.",
-    )
+    _report(diagnosis, answers, asked, label, f"{stem}-report.html")
     st.download_button(
         "Card",
         undisturbed(lambda: card.image(diagnosis_card(diagnosis, answers, asked), label)),
@@ -104,7 +80,7 @@ def _downloads(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
     with st.popover("Data", icon=":material/data_object:"):
         st.checkbox(
             "Raw draws in the report",
-            key="with-draws",
+            key=_WITH_DRAWS,
             help=(
                 f"Otherwise it holds no draws. A report has at most {report.LIMIT / 1e6:g} MB: "
                 "draws that do not fit are left out, with a note."
@@ -119,19 +95,49 @@ def _downloads(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
             on_click="ignore",
             icon=":material/data_object:",
         )
-        if not isinstance(upload, SamplesUpload):
-            st.download_button(
-                "DataTree (netCDF)",
-                undisturbed(lambda: datatree.datatree(diagnosis, upload)),
-                f"{stem}-prior-sbc.nc",
-                "application/x-netcdf",
-                key="take-datatree",
-                on_click="ignore",
-                icon=":material/account_tree:",
-                help='Ranks as ArviZ wants them: plot_ecdf_pit(tree, group="prior_sbc").',
-            )
-        else:
-            st.caption("Two samples have no ranks at an x, so there is no DataTree.")
+        _ranks(diagnosis, f"{stem}-prior-sbc.nc")
+
+
+def _report(diagnosis: Diagnosis, answers: Answers, asked: Asked, label: str, name: str) -> None:
+    store, upload = services().store, diagnosis.upload
+    with_draws = bool(st.session_state.get(_WITH_DRAWS))
+
+    # On a thread of its own, without a session: it may not ask Streamlit for anything.
+    def page() -> str:
+        words = numbers.load_notes(store, upload.digest)
+        raw = upload.arrays() if with_draws else None
+        return report.html(
+            diagnosis, answers, notes=words, draws=raw, path=label, panels=QUESTIONS, asked=asked
+        )
+
+    st.download_button(
+        "Report",
+        undisturbed(page),
+        name,
+        "text/html",
+        key="take-html",
+        on_click="ignore",
+        icon=":material/article:",
+        type="primary",
+        help="One HTML file with the card, every answer and every number.",
+    )
+
+
+def _ranks(diagnosis: Diagnosis, name: str) -> None:
+    upload = diagnosis.upload
+    if isinstance(upload, SamplesUpload):
+        st.caption("Two samples have no ranks at an x, so there is no DataTree.")
+        return
+    st.download_button(
+        "DataTree (netCDF)",
+        undisturbed(lambda: datatree.datatree(diagnosis, upload)),
+        name,
+        "application/x-netcdf",
+        key="take-datatree",
+        on_click="ignore",
+        icon=":material/account_tree:",
+        help='Ranks as ArviZ wants them: plot_ecdf_pit(tree, group="prior_sbc").',
+    )
 
 
 def _link() -> None:

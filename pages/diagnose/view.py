@@ -25,7 +25,7 @@ from validation_core.text import (
 )
 
 
-def what_was_read(upload: Upload, about: str = "") -> None:
+def what_was_read(upload: Upload, about: str) -> None:
     """Draw the sizes and names of a table, and how it was understood, in a line.
 
     Args:

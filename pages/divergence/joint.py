@@ -30,16 +30,13 @@ def show(run: InferenceRun) -> None:
     if chains is not None:
         _figure(study, chains)
         return
-    state = jobs.latest([study])
-    if state is None:
-        st.button(
-            "Run the joint test",
-            key="run-joint",
-            icon=":material/repeat:",
-            on_click=jobs.starting([study], study.label),
-        )
-        st.caption(f"{TURNS} times the cost of this run with {CHAINS} data sets.")
-    jobs.panel(state)
+    jobs.offer(
+        study,
+        "Run the joint test",
+        key="run-joint",
+        icon=":material/repeat:",
+        about=f"{TURNS} times the cost of this run with {CHAINS} data sets.",
+    )
 
 
 def _figure(study: JointTestStudy, chains: JointChains) -> None:

@@ -30,19 +30,14 @@ def show(run: InferenceRun) -> None:
     if comparison is not None:
         _figures(task.key, comparison)
         return
-    state = jobs.latest([task])
-    if state is None:
-        st.button(
-            "Estimate it by a classifier",
-            key="run-learned",
-            icon=":material/model_training:",
-            on_click=jobs.starting([task], task.label),
-        )
-        st.caption(
-            f"Trains on {task.rows:,} simulations with {DRAWS} draws of q each, and tests on "
-            f"{TESTED:,} new ones. The estimate appears here, next to the exact value."
-        )
-    jobs.panel(state)
+    jobs.offer(
+        task,
+        "Estimate it by a classifier",
+        key="run-learned",
+        icon=":material/model_training:",
+        about=f"Trains on {task.rows:,} simulations with {DRAWS} draws of q each, and tests on "
+        f"{TESTED:,} new ones. The estimate appears here, next to the exact value.",
+    )
 
 
 def _figures(key: str, comparison: DivergenceComparison) -> None:

@@ -14,7 +14,7 @@ from validation_core import symmetric_divergence
 from validation_core.bayes import HeartTransplants
 from validation_core.bayes.algorithms import possible
 from validation_core.engine import JobState
-from validation_core.symmetric_divergence import InferenceRun, Memory, Plan, RunTermsStudy
+from validation_core.symmetric_divergence import InferenceRun, Plan, RunMemory, RunTermsStudy
 from validation_core.symmetric_divergence.shipped import ships
 from validation_core.text import count_text, list_text, more_text, rough_duration_text
 
@@ -23,7 +23,7 @@ _POINT = 2.5e-4  # and of each further point at which a step looks at the model
 
 
 @st.cache_resource(show_spinner=False)
-def memory() -> Memory:
+def memory() -> RunMemory:
     """Results read from the store before."""
     return {}
 

@@ -14,7 +14,7 @@ from pages.ui.once import once
 from validation_core.game import plot_power, plots, points, share_card
 from validation_core.game.deal import Deal, deal
 from validation_core.game.plots import PLOTS
-from validation_core.game.points import BEST, LIVES, Game, Score
+from validation_core.game.points import BEST, LIVES, Game, GameScore
 from validation_core.game.rounds import DEFECTS, LEVELS, ROUNDS, Defect, Level
 from validation_core.text import count_text, said_equals, share_text
 
@@ -58,7 +58,7 @@ def _move_on() -> None:
     st.session_state[MOVED] = len(st.session_state["played"])
 
 
-def _heading(at: int, score: Score, theirs: Score | None) -> None:
+def _heading(at: int, score: GameScore, theirs: GameScore | None) -> None:
     hearts = "♥" * score.lives + "♡" * (LIVES - score.lives)
     lives = f"{hearts} {score.lives} {'life' if score.lives == 1 else 'lives'}"
     words = [f"**Round {at} of {ROUNDS}**", lives, count_text(score.points, "point")]
@@ -82,7 +82,7 @@ def _ask(dealt: Deal, at: int) -> None:
             )
 
 
-def _reveal(dealt: Deal, answer: Defect, score: Score, theirs: Defect | None) -> None:
+def _reveal(dealt: Deal, answer: Defect, score: GameScore, theirs: Defect | None) -> None:
     """Whether the answer was right, the tell, and what was hidden."""
     hidden = dealt.round
     title = DEFECTS[hidden.defect].title
@@ -131,7 +131,9 @@ def _hidden_plot(dealt: Deal, drawn: plots.RoundPlots) -> None:
     )
 
 
-def _end(score: Score, seed: int, level: Level, played: Game, theirs: Score | None) -> None:
+def _end(
+    score: GameScore, seed: int, level: Level, played: Game, theirs: GameScore | None
+) -> None:
     """The end of a game: its result, the card to pass on, and the challenge."""
     st.subheader(
         f"{'All ten rounds' if score.lives else 'Out of lives'}: {score.points} of {BEST} points",
@@ -174,7 +176,7 @@ def _end(score: Score, seed: int, level: Level, played: Game, theirs: Score | No
     )
 
 
-def _board(score: Score, played: Game, against: Game, seed: int, level: Level) -> None:
+def _board(score: GameScore, played: Game, against: Game, seed: int, level: Level) -> None:
     """Both players' answers, of the rounds that this one has answered."""
     rows = range(len(score.right))
     st.table(

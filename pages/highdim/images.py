@@ -16,7 +16,7 @@ from validation_core.scores import features
 
 CORRUPTIONS: dict[Corruption, str] = {"blur": "Blur", "swirl": "Swirl", "noise": "Noise"}
 SOURCES: dict[Source, str] = {"photographs": "Photographs", "cifar10": "CIFAR-10"}
-FEATURES: dict[features.Kind, str] = {
+FEATURES: dict[features.FeatureKind, str] = {
     "filters": "Filter bank",
     "pretrained": "EfficientNet-Lite0",
     "inception": "Inception V3",
@@ -70,7 +70,7 @@ def _lacks_data(source: Source) -> str:
     return "needs data" if image_sources.missing(source) else ""
 
 
-def _lacks_package(kind: features.Kind) -> str:
+def _lacks_package(kind: features.FeatureKind) -> str:
     return "needs a package" if features.missing(kind) else ""
 
 

@@ -19,7 +19,7 @@ def _text(name: str, _write: Callable[[Store], str]) -> str:
 def _link() -> str:
     """The lecture in present mode, relative to this page."""
     scenes = [
-        story.Scene("lessons", f"lesson={scene.lesson}", LESSONS[scene.lesson].title)
+        story.StoryScene("lessons", f"lesson={scene.lesson}", LESSONS[scene.lesson].title)
         for scene in lecture.SCENES
     ]
     return f"lessons?{story.story_query(scenes)}"

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from pages.papers import markup
-from validation_core.explorers.papers import ITEMS, STATES, Link, State
+from validation_core.explorers.papers import ITEMS, STATES, ItemState, Link
 from validation_core.published import PAPERS, PaperName
 from validation_core.text import count_text
 
@@ -21,7 +21,7 @@ def counts() -> str:
     )
 
 
-def show(papers: Sequence[PaperName], states: Sequence[State], words: str) -> None:
+def show(papers: Sequence[PaperName], states: Sequence[ItemState], words: str) -> None:
     """The items of some papers, in some states, that contain some words."""
     chosen = {
         PAPERS[paper]: [

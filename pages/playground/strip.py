@@ -14,7 +14,7 @@ import streamlit as st
 from pages.ui import address
 from pages.ui.services import services, stored
 from validation_core import Trained
-from validation_core.explorers.playground.study import PlaygroundStudy, Where, named
+from validation_core.explorers.playground.study import BallOverX, PlaygroundStudy, named
 from validation_core.explorers.playground.thumbnails import thumbnail
 from validation_core.types import Benchmark
 
@@ -53,7 +53,7 @@ def shown() -> dict[str, Benchmark]:
     }
 
 
-def _known(benchmark: Benchmark) -> Where | None:
+def _known(benchmark: Benchmark) -> BallOverX | None:
     """The kept draws of an estimator: fresh ones would need its network."""
     if not isinstance(benchmark, Trained):
         return None

@@ -17,17 +17,12 @@ def show(study: FilmStudy) -> None:
         for sentence in describe_mend(stored(mend)):
             st.markdown(sentence)
         return
-    state = jobs.ensure([mend], mend.label, start=False)
-    if state is None:
-        st.button(
-            "Mend it and compare with the truth",
-            key="mend-trained",
-            icon=":material/healing:",
-            on_click=jobs.starting([mend], mend.label),
-        )
-        st.caption(
-            f"Weights for q's draws are learnt from {mend.rows:,} fresh simulations, as on My "
-            "posterior. The gain that it claims on rows that it did not learn from stands beside "
-            "the fall of KL(p‖q)."
-        )
-    jobs.panel(state)
+    jobs.offer(
+        mend,
+        "Mend it and compare with the truth",
+        key="mend-trained",
+        icon=":material/healing:",
+        about=f"Weights for q's draws are learnt from {mend.rows:,} fresh simulations, as on My "
+        "posterior. The gain that it claims on rows that it did not learn from stands beside the "
+        "fall of KL(p‖q).",
+    )

@@ -16,8 +16,6 @@ from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions.posteriors import address_entry
 from validation_core.tables import Upload
 
-Tables = list[tuple[str, Upload]]
-
 _ADDRESS, _HELD = "tables", "compared-tables"
 _ENTRY = re.compile(r"([0-9a-f]{32,64})~(.{1,80})", re.DOTALL)
 
@@ -28,16 +26,17 @@ def remember(tables: Sequence[tuple[str, Upload]]) -> None:
     st.session_state[_HELD] = list(tables)  # the store reads a table in seconds
 
 
-def addressed() -> tuple[Tables, int]:
+def addressed() -> tuple[list[tuple[str, Upload]], int]:
     """The tables that the address names and the server still has, and how many it has not."""
+    # Tables of one digest may differ in the names of their parameters.
     held: dict[str, Upload] = {
-        upload.digest: upload for _, upload in st.session_state.get(_HELD, ())
+        address_entry(label, upload): upload for label, upload in st.session_state.get(_HELD, ())
     }
-    tables: Tables = []
+    tables: list[tuple[str, Upload]] = []
     lost = 0
     for entry in address.asked(_ADDRESS):
         known = _ENTRY.fullmatch(entry)
-        upload = None if known is None else held.get(known[1]) or _kept(known[1])
+        upload = None if known is None else held.get(entry) or _kept(known[1])
         if known is None or upload is None:
             lost += 1
         else:

@@ -139,6 +139,16 @@ def latest(tasks: Sequence[Task]) -> JobState | None:
     return None
 
 
+def offer(task: Task, button: str, *, key: str, icon: str, about: str = "") -> None:
+    """A button that runs a task, with a caption below it; once it was pressed, its progress."""
+    state = latest([task])
+    if state is None:
+        st.button(button, key=key, icon=icon, on_click=starting([task], task.label))
+        if about:
+            st.caption(about)
+    panel(state)
+
+
 def panel(
     state: JobState | None, *, follow: bool = False, draw: Callable[[JobState], None] | None = None
 ) -> None:

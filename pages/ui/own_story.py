@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.ui import kept
-from pages.ui.story import MOST, Scene
+from pages.ui.story import MOST, StoryScene
 from validation_core.drawing import html
 from validation_core.drawing.live import Payload
 
@@ -19,24 +19,24 @@ _KEPT = "story"
 
 
 @dataclass(frozen=True)
-class Picture:
+class ScenePicture:
     """The last picture of a scene's page, and the values of its sliders."""
 
     payload: Payload
     at: tuple[float, ...]
 
 
-def story_scenes() -> list[Scene]:
+def story_scenes() -> list[StoryScene]:
     """The scenes of this browser's story."""
     stored = kept.load(_KEPT).get("scenes")
     return [
-        Scene(*map(str, parts[:3]))  # another version may keep more of each
+        StoryScene(*map(str, parts[:3]))  # another version may keep more of each
         for parts in (stored if isinstance(stored, list) else ())
         if isinstance(parts, list) and len(parts) >= 3
     ]
 
 
-def add(scene: Scene) -> None:
+def add(scene: StoryScene) -> None:
     """Append a scene, with the present picture of its page."""
     known = story_scenes()
     if len(known) < MOST:
@@ -58,14 +58,14 @@ def move(index: int, by: int) -> None:
     _save(known)
 
 
-def _save(scenes: Sequence[Scene]) -> None:
+def _save(scenes: Sequence[StoryScene]) -> None:
     parts = [[scene.page, scene.query, scene.title] for scene in scenes]
     kept.save(_KEPT, "A browser's story", {"scenes": parts})
 
 
 def drawn(payload: Payload, at: Sequence[float]) -> None:
     """Record the open page's live chart; only the first of several."""
-    st.session_state.setdefault("drawn", Picture(payload, tuple(at)))
+    st.session_state.setdefault("drawn", ScenePicture(payload, tuple(at)))
 
 
 def begin() -> None:
@@ -73,20 +73,20 @@ def begin() -> None:
     st.session_state.pop("drawn", None)
 
 
-def keep(scene: Scene) -> None:
+def keep(scene: StoryScene) -> None:
     """Keep the open page's live chart as this scene's picture."""
-    picture: Picture | None = st.session_state.get("drawn")
+    picture: ScenePicture | None = st.session_state.get("drawn")
     if picture is not None:
         pictures()[scene] = picture
 
 
-def pictures() -> dict[Scene, Picture]:
+def pictures() -> dict[StoryScene, ScenePicture]:
     """Pictures of the scenes that this session has shown."""
-    by_scene: dict[Scene, Picture] = st.session_state.setdefault("pictures", {})
+    by_scene: dict[StoryScene, ScenePicture] = st.session_state.setdefault("pictures", {})
     return by_scene
 
 
-def story_html(story: Sequence[Scene], seen: Mapping[Scene, Picture]) -> str:
+def story_html(story: Sequence[StoryScene], seen: Mapping[StoryScene, ScenePicture]) -> str:
     """A story as one file; scenes that have no picture are left out.
 
     Args:

@@ -18,7 +18,7 @@ FEW = 10
 WIDE = 8
 """Columns that fit side by side; more are scrolled."""
 
-Row = Mapping[str, str | float | int]
+PanelRow = Mapping[str, str | float | int]
 
 
 def panel(
@@ -27,7 +27,7 @@ def panel(
     *,
     notes: Sequence[str],
     how: str,
-    table: Sequence[Row],
+    table: Sequence[PanelRow],
     drawn: Sequence[Drawn],
     code: str,
     key: str,
@@ -99,7 +99,7 @@ def _row(row: Sequence[tuple[int, Drawn]], key: str) -> None:
         charts.captioned(column, title, drawing.picture, f"{key}-{i}", words)
 
 
-def _table(rows: Sequence[Row], key: str) -> None:
+def _table(rows: Sequence[PanelRow], key: str) -> None:
     """The worst rows; of a long table, all or those that match a search."""
     chosen, show_all = list(rows), True
     if len(rows) > FEW:
@@ -115,7 +115,7 @@ def _table(rows: Sequence[Row], key: str) -> None:
         st.caption("No row has these words.")
 
 
-def _asked(rows: Sequence[Row], key: str) -> tuple[list[Row], bool]:
+def _asked(rows: Sequence[PanelRow], key: str) -> tuple[list[PanelRow], bool]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         words = st.text_input(
             "Find in the table", key=f"find-{key}", placeholder="a parameter's name", width=260
@@ -129,11 +129,11 @@ def _asked(rows: Sequence[Row], key: str) -> tuple[list[Row], bool]:
     return chosen, show_all
 
 
-def _words(row: Row) -> str:
+def _words(row: PanelRow) -> str:
     return " ".join(str(value) for value in row.values() if isinstance(value, str)).casefold()
 
 
-def _frame(rows: Sequence[Row], safe: Callable[[str], str]) -> pd.DataFrame:
+def _frame(rows: Sequence[PanelRow], safe: Callable[[str], str]) -> pd.DataFrame:
     """Rows as a data frame of text; `safe` escapes text for its output."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     cells = [[safe(_cell(name, row.get(name))) for name in columns] for row in rows]

@@ -11,7 +11,7 @@ from streamlit import runtime
 
 from pages.ui import visitor_registry
 from pages.ui.visitors import session_id, visitor
-from validation_core.limits import Share
+from validation_core.limits import Quota
 from validation_core.settings import LIMITS
 
 if TYPE_CHECKING:  # numpy reads its number of threads when imported, and app.py sets it first
@@ -165,7 +165,7 @@ def _bytes(upload: Upload) -> int:
     return sum(array.nbytes for array in upload.arrays().values())
 
 
-def _over(things: str, share: Share, own: int, total: int, advice: str) -> str:
+def _over(things: str, share: Quota, own: int, total: int, advice: str) -> str:
     if own > share.own:
         rule = f"A visitor may have {share.own:,} {things} at a time; got {own:,}."
     elif total > share.all:

@@ -71,9 +71,15 @@ def _scenes(page: StreamlitPage, settings: str) -> None:
     """The list of the story's scenes."""
     st.markdown("**A story** of several pages, stepped through in present mode.")
     title = st.text_input("Title of this scene", value=page.title, max_chars=80, key="scene-title")
-    scene = story.Scene(page.url_path, settings, story.named(title))
+    scene = story.StoryScene(page.url_path, settings, story.named(title))
     st.button("Add scene", on_click=own_story.add, args=(scene,), icon=":material/add:")
-    scenes = own_story.story_scenes()
+    if scenes := own_story.story_scenes():
+        _in_order(scenes)
+        _taken_along(scenes)
+
+
+def _in_order(scenes: Sequence[story.StoryScene]) -> None:
+    """The scenes by their titles, with buttons that move them up and take them out."""
     for i, each in enumerate(scenes):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.text(f"{i + 1}. {each.title}")
@@ -94,8 +100,10 @@ def _scenes(page: StreamlitPage, settings: str) -> None:
                 type="tertiary",
                 help="Take it out",
             )
-    if not scenes:
-        return
+
+
+def _taken_along(scenes: Sequence[story.StoryScene]) -> None:
+    """The story as a link, a file and a QR code."""
     try:
         query = story.story_query(scenes)
     except ValueError as refusal:

@@ -100,7 +100,7 @@ def end() -> None:
             own_story.keep(scenes[index])
 
 
-def _story(pages: list[str]) -> tuple[tuple[story.Scene, ...], int]:
+def _story(pages: list[str]) -> tuple[tuple[story.StoryScene, ...], int]:
     """The scenes in the address, and the open one's number; none without a story."""
     text = address.beside(story.STORY)
     st.session_state["story"] = (), 0

@@ -24,7 +24,7 @@ _TITLE = 80
 
 
 @dataclass(frozen=True)
-class Scene:
+class StoryScene:
     """A page by its path, its address's settings, and a title of one line."""
 
     page: str
@@ -37,7 +37,7 @@ class Scene:
         return parse_qs(self.query, keep_blank_values=True)
 
 
-def packed(scenes: Sequence[Scene]) -> str:
+def packed(scenes: Sequence[StoryScene]) -> str:
     """Encode scenes for a link.
 
     Raises:
@@ -53,7 +53,7 @@ def packed(scenes: Sequence[Scene]) -> str:
     return result
 
 
-def unpacked(text: str, pages: Sequence[str]) -> tuple[Scene, ...]:
+def unpacked(text: str, pages: Sequence[str]) -> tuple[StoryScene, ...]:
     """Decode the scenes of a link.
 
     Args:
@@ -82,7 +82,7 @@ def unpacked(text: str, pages: Sequence[str]) -> tuple[Scene, ...]:
     return scenes
 
 
-def _scene(parts: object, pages: Sequence[str]) -> Scene:
+def _scene(parts: object, pages: Sequence[str]) -> StoryScene:
     if not isinstance(parts, list) or len(parts) != 3:
         raise ValueError
     page, query, title = parts
@@ -91,7 +91,7 @@ def _scene(parts: object, pages: Sequence[str]) -> Scene:
     if page not in pages:
         raise ValueError
     parse_qs(query, max_num_fields=200)
-    return Scene(page, query, named(title))
+    return StoryScene(page, query, named(title))
 
 
 def named(title: str) -> str:
@@ -100,12 +100,12 @@ def named(title: str) -> str:
     return " ".join(line.split())[:_TITLE] or "A scene"
 
 
-def link(story: Sequence[Scene], index: int = 0) -> dict[str, str | list[str]]:
+def link(story: Sequence[StoryScene], index: int = 0) -> dict[str, str | list[str]]:
     """The settings of the address at a scene, in present mode."""
     scene = story[index]
     return {**scene.settings, STORY: packed(story), SCENE: str(index), "present": ""}
 
 
-def story_query(story: Sequence[Scene], index: int = 0) -> str:
+def story_query(story: Sequence[StoryScene], index: int = 0) -> str:
     """The same as text."""
     return urlencode(link(story, index), doseq=True)

@@ -8,17 +8,17 @@ from pages.ui import jobs
 from pages.ui.services import services
 from validation_core.sweep import costs
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.progress import Memory, missing_of_all
+from validation_core.sweep.progress import TallyMemory, missing_of_all
 from validation_core.text import rough_duration_text
 
 
-def trials_read() -> Memory:
+def trials_read() -> TallyMemory:
     """Trials of the visitor's store that were read before, by key; new ones are added."""
     return _of_folder(str(services().store.root))
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
-def _of_folder(root: str) -> Memory:
+def _of_folder(root: str) -> TallyMemory:
     return {}
 
 

@@ -195,7 +195,7 @@ def test_the_ball_is_shown_where_the_user_looks(page, wrong):
     place = page.get_by_role("slider", name="Observation")
     shown(place)
     locator = page.locator(".live")
-    for words in ("The ball at this observation", "q inside", "mass", "spin", "press to choose"):
+    for words in ("The region at this observation", "q inside", "mass", "spin", "press to choose"):
         expect(locator.get_by_text(words).first).to_be_visible()
     settled(page)
     text = locator.locator("output").inner_text()

@@ -44,7 +44,7 @@ def _done(page):
     settled(page)
     page.get_by_text("Every measure").click()
     page.get_by_text("In the order given").click()
-    shown(page.get_by_text("learned ball").first, 2 * LONG)
+    shown(page.get_by_text("learned region").first, 2 * LONG)
     return settled(page)
 
 

@@ -12,9 +12,9 @@ from tests.browser.driving import box, serving, settled, until
 
 ROOMS = [{"width": 1280, "height": 720}, {"width": 1920, "height": 1080}]
 SCENES = (
-    story.Scene("lessons", "lesson=same-or-different&stage=1&samples=400", "The null"),
-    story.Scene("lessons", "lesson=bag-lottery&stage=2&width=2", "A bag"),
-    story.Scene("", "benchmark=tree", "A tree"),
+    story.StoryScene("lessons", "lesson=same-or-different&stage=1&samples=400", "The null"),
+    story.StoryScene("lessons", "lesson=bag-lottery&stage=2&width=2", "A bag"),
+    story.StoryScene("", "benchmark=tree", "A tree"),
 )
 
 

@@ -28,7 +28,7 @@ class Snippet:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class ToolVerdict:
     """The verdict on a table, at a glance."""
 
     verdict: str
@@ -51,7 +51,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class ToolAnswer:
     """The answer to a question, in words; its numbers, the worst rows first."""
 
     title: str

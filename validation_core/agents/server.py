@@ -10,7 +10,6 @@ from typing import Any
 from validation_core import __version__
 from validation_core.agents.skill import skill
 from validation_core.agents.tools import FolderTools
-from validation_core.store import Store
 
 _INSTALL = (
     "The server of tools needs the SDK of the Model Context Protocol, 2.0 or later; got none. "
@@ -18,17 +17,16 @@ _INSTALL = (
 )
 
 
-def server(folder: Path, store: Store | None = None) -> Any:
+def server(folder: Path) -> Any:
     """The server of a folder's tools, `mcp.server.MCPServer`.
 
     Args:
         folder: no file outside of it is read.
-        store: of results; by default the user's cache folder.
 
     Raises:
         ValueError: for what is no folder, or without the SDK.
     """
-    tools = FolderTools(folder, store)
+    tools = FolderTools(folder)
     try:
         from mcp.server import MCPServer
         from mcp_types import ToolAnnotations

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from validation_core.agents.answers import Answer, Listing, Snippet, Verdict
+from validation_core.agents.answers import Listing, Snippet, ToolAnswer, ToolVerdict
 from validation_core.api.compare import compare
 from validation_core.api.diagnose import DiagnosisResult, diagnose
 from validation_core.api.names import resolve_question
@@ -84,7 +84,7 @@ class FolderTools:
         corrections: Sequence[str] = (),
         arrays: dict[str, str] | None = None,
         order: str | None = None,
-    ) -> Verdict:
+    ) -> ToolVerdict:
         """Test whether q is the posterior: verdict, p-value, how wrong, where, why, next steps.
 
         The p-value is exact: at most a share alpha of correct q end with a problem. Without one,
@@ -117,7 +117,7 @@ class FolderTools:
         corrections: Sequence[str] = (),
         arrays: dict[str, str] | None = None,
         order: str | None = None,
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Ask one question about q, under the error rate of the verdict.
 
         Args:
@@ -137,7 +137,7 @@ class FolderTools:
             if question not in result:
                 late = f"It did not end within {_bounded(seconds):g} s: ask again with more."
                 reason = wanted.obstacle(result.diagnosis.upload)
-                return Answer(title=wanted.title, sentences=[reason or late])
+                return ToolAnswer(title=wanted.title, sentences=[reason or late])
             answer = result[question]
             return _answer(answer, answer.sentences, answer.notes)
 
@@ -151,7 +151,7 @@ class FolderTools:
         corrections: Sequence[str] = (),
         arrays: dict[str, str] | None = None,
         order: str | None = None,
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Say what can be said of q at one observation, the worst first.
 
         Args:
@@ -171,7 +171,7 @@ class FolderTools:
             )
             return _answer(result, result.sentences, [*result.left_out.values()])
 
-    def compare(self, files: Sequence[str], seconds: float = SECONDS) -> Answer:
+    def compare(self, files: Sequence[str], seconds: float = SECONDS) -> ToolAnswer:
         """Say which of several tables of the same simulations is nearest to the true posterior.
 
         Args:
@@ -216,11 +216,11 @@ class FolderTools:
             progress=_Notes(),
         )
 
-    def _verdict(self, table: Table, alpha: float, seconds: float) -> Verdict:
+    def _verdict(self, table: Table, alpha: float, seconds: float) -> ToolVerdict:
         result = self._diagnosed(table, "usual", alpha, seconds)
         card = result.card
         warning = [card.warning] if card.warning else []
-        return Verdict(
+        return ToolVerdict(
             verdict=result.verdict,
             outcome=result.outcome(),
             pvalue=result.pvalue,
@@ -271,7 +271,7 @@ def _bounded(seconds: float) -> float:
     return min(max(float(seconds), _LEAST), _MOST)
 
 
-def _answer(result: Result, sentences: Sequence[str], notes: Sequence[str]) -> Answer:
+def _answer(result: Result, sentences: Sequence[str], notes: Sequence[str]) -> ToolAnswer:
     """A result's words, and the first rows of its table as JSON has them."""
     rows = json.loads(dumps([dict(row) for row in result.rows()[:_ROWS]]))
-    return Answer(title=result.title, sentences=list(sentences), notes=list(notes), rows=rows)
+    return ToolAnswer(title=result.title, sentences=list(sentences), notes=list(notes), rows=rows)

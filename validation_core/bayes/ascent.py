@@ -16,7 +16,7 @@ def ascend(
     slopes: Callable[[int], Sequence[Tensor]],
     rates: tuple[float, float],
     iterations: int,
-    report: Callable[[float], None] | None = None,
+    report: Callable[[float], None] | None,
 ) -> None:
     """Move the tensors `at` in place along their gradients.
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from validation_core import keys
 from validation_core.rng import stream
+from validation_core.shared_arrays import read_only
 from validation_core.types import Array
 
 
@@ -53,6 +54,7 @@ _FOLDER = Path(__file__).parents[1] / "data" / "uci"
 
 
 @cache
+@read_only
 def real_covariates(name: str) -> Array:
     """The raw covariates (rows, columns) of a model, from its file."""
     shape = SHAPES[name]
@@ -80,16 +82,13 @@ def read(name: str, design: str) -> Design:
 
 
 @cache
+@read_only
 def design_matrix(name: str, design: Design) -> Array:
-    """Design matrix X (n, D), read-only: an intercept, then each non-constant column,
-    standardised.
-    """
+    """Design matrix X (n, D): an intercept, then each non-constant column, standardised."""
     raw = real_covariates(name) if design == "real" else synthetic_covariates(name)
     varying = raw[:, np.ptp(raw, axis=0) > 0]
     scaled = (varying - varying.mean(0)) / varying.std(0)
-    x = np.concatenate([np.ones((len(raw), 1)), scaled], 1)
-    x.setflags(write=False)
-    return x
+    return np.concatenate([np.ones((len(raw), 1)), scaled], 1)
 
 
 def synthetic_covariates(name: str) -> Array:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _RATES = 0.001, 0.0001
-Estimator = Literal["dreg", "plain"]
+GradientEstimator = Literal["dreg", "plain"]
 NOISE_NUMBERS_AT_A_TIME = 1 << 20  # of noise drawn at a time
 GROUPS = 5
 """Groups of M draws that a step averages over, where the draws of VI make fewer than two."""
@@ -55,7 +55,7 @@ class Variational(Inference, spec="variational"):
             "help": "Divided into groups of M, or one group of M where that is more",
         },
     )
-    estimator: Estimator = field(
+    estimator: GradientEstimator = field(
         default="dreg", metadata={"label": "Gradient", "help": "doubly reparameterised, or plain"}
     )
 
@@ -82,9 +82,10 @@ class Variational(Inference, spec="variational"):
                 f"a step weighs m >= 1 draws and takes samples >= 1; got m = {self.m}, samples = "
                 f"{self.samples}; m = 1 is variational inference without importance weights"
             )
-        if self.estimator not in get_args(Estimator):
+        if self.estimator not in get_args(GradientEstimator):
             raise ValueError(
-                f"a gradient is one of {', '.join(get_args(Estimator))}; got {self.estimator!r}"
+                f"a gradient is one of {', '.join(get_args(GradientEstimator))}; got "
+                f"{self.estimator!r}"
             )
 
     @property

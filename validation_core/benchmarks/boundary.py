@@ -15,6 +15,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import gammaln, ndtr, ndtri, owens_t, xlog1py, xlogy
 
+from validation_core.shared_arrays import read_only
 from validation_core.statistics import two_sample_laws
 from validation_core.types import Array, Benchmark, Paper
 
@@ -154,6 +155,7 @@ def _binomial(n: int, rate: Array) -> Array:
 
 
 @lru_cache(maxsize=32)
+@read_only
 def rejection_region(n: int, alpha: float, per_class: bool) -> Array:
     """Pairs of hits (of p's draws, of q's draws) that C2ST rejects: (n + 1, n + 1) of 0 and 1."""
     if n < two_sample_laws.SMALL:

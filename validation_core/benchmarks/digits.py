@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from validation_core.estimators.diffusion import LEFT_OUT, STEPS, Diffusion, steps_left_out
 from validation_core.scores.feature_classifier import FeatureClassifier
+from validation_core.shared_arrays import read_only
 from validation_core.types import Array, Benchmark, Paper
 
 if TYPE_CHECKING:
@@ -194,6 +195,7 @@ class Digits(Benchmark):
 
 
 @cache
+@read_only
 def load_mnist_digits() -> NDArray[np.uint8]:
     """Load MNIST's digits by label: (10, 500, 196), means of 2 x 2 pixels, rounded."""
     with np.load(_FILE) as file:

@@ -24,6 +24,7 @@ from validation_core.benchmarks.perturbations import (
     with_mirror,
 )
 from validation_core.rng import stream
+from validation_core.shared_arrays import read_only
 from validation_core.types import Array, Benchmark, GammaDomain, Paper
 
 HIDDEN = 128
@@ -49,19 +50,17 @@ class _CurvedMap(NamedTuple):
 
 
 @lru_cache(maxsize=16)
+@read_only
 def curved_map(dim: int) -> _CurvedMap:
     """The map of R^dim to itself, from a seed that is the dimension."""
     rng = stream(0, "curved", dim)
     first, second = 1 / np.sqrt(dim), 1 / np.sqrt(HIDDEN)
-    mapping = _CurvedMap(
+    return _CurvedMap(
         inward=rng.uniform(-first, first, (HIDDEN, dim)),
         phase=rng.uniform(-first, first, HIDDEN),
         outward=rng.uniform(-second, second, (dim, HIDDEN)),
         offset=rng.uniform(-second, second, dim),
     )
-    for weights in mapping:
-        weights.flags.writeable = False
-    return mapping
 
 
 DIMENSIONS = ((3, 3), (10, 10), (50, 10), (100, 100))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.settings import CIFAR10
+from validation_core.shared_arrays import read_only
 from validation_core.types import Integers
 
 Source = Literal["photographs", "cifar10"]
@@ -94,6 +95,7 @@ class _Pixels(NamedTuple):
 
 
 @cache
+@read_only
 def load_photograph(label: int) -> NDArray[np.uint8]:
     """Load the photograph of a label (H, W, 3), reduced."""
     from PIL import Image
@@ -104,6 +106,7 @@ def load_photograph(label: int) -> NDArray[np.uint8]:
 
 
 @cache
+@read_only
 def _pixels() -> _Pixels:
     pictures = [load_photograph(label) for label in range(LABELS)]
     flat = np.concatenate([picture.ravel() for picture in pictures])
@@ -164,6 +167,7 @@ def _cifar10_folder() -> Path:
 
 
 @cache
+@read_only
 def load_cifar10(folder: Path) -> tuple[NDArray[np.uint8], tuple[Integers, ...]]:
     """Load CIFAR-10 from a folder: images (n, 32, 32, 3), and the indices of each label's."""
     images, labels = zip(

@@ -28,6 +28,7 @@ from validation_core.learn.stored_network import StoredNetwork
 from validation_core.pieces import slices
 from validation_core.rng import stream
 from validation_core.scores import Recipe
+from validation_core.shared_arrays import read_only
 from validation_core.types import Array, Benchmark, Integers, Joint, Paper
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from zuko.flows import RealNVP
 
     from validation_core.keys import Arrays
-    from validation_core.learn.training import Report
+    from validation_core.study import Report
 
 D = 100
 """Dimensions of theta."""
@@ -47,6 +48,7 @@ _ROWS = 4096  # of a pass through the flow
 
 
 @cache
+@read_only
 def sphere_axes() -> Array:
     """Axes W (3, 100) of the sphere in theta's space."""
     return stream(0, "sphere flow", "directions").standard_normal((3, D))

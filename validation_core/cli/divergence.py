@@ -27,7 +27,7 @@ from validation_core.cli.options import (
 )
 from validation_core.report.document import sheet
 from validation_core.symmetric_divergence import GRID, MS
-from validation_core.symmetric_divergence.curves import Row
+from validation_core.symmetric_divergence.curves import CurveRow
 from validation_core.symmetric_divergence.nats_text import without_rounding
 
 _WIDTHS = (12, 5, 11, 26, 12, 12)  # names of the columns of the printed table
@@ -124,7 +124,7 @@ def _inference(text: str) -> Inference:
     return with_options(name, **parse_fields(kind, options.split(",") if options else []))
 
 
-def _tables(told: Mapping[int, Rows]) -> dict[str, list[Row]]:
+def _tables(told: Mapping[int, Rows]) -> dict[str, list[CurveRow]]:
     columns = {
         "Model": "model_label",
         "Algorithm": "inference_label",

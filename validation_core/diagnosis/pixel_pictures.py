@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.diagnosis.pixels import PixelMaps, Shape
+from validation_core.diagnosis.pixels import PixelMaps
 from validation_core.drawing import live, style
 from validation_core.drawing.marks import (
     Axis,
@@ -21,14 +21,18 @@ from validation_core.drawing.marks import (
     over,
 )
 from validation_core.text import level_text, numbered
-from validation_core.types import Array
+from validation_core.types import Array, ImageShape
 
 _HEIGHT = 230
 _LOG_P = 6.0  # decimal places of a p-value with the full colour
 
 
 def payload(
-    maps: PixelMaps, shape: Shape, x_shape: Shape | None, alpha: float, centre: Array | None = None
+    maps: PixelMaps,
+    shape: ImageShape,
+    x_shape: ImageShape | None,
+    alpha: float,
+    centre: Array | None = None,
 ) -> live.Payload:
     """The maps of all simulations, and x, truth, q's mean and a draw of some.
 
@@ -44,7 +48,7 @@ def payload(
         ("q too narrow (orange) or too wide", spread, "doublings of spread"),
     ]
     if centre is not None:
-        signed.append(("Where CoLT's ball is centred", centre, "from q's mean, in its sds"))
+        signed.append(("Where CoLT's region is centred", centre, "from q's mean, in its sds"))
     panels = [
         sheet([_heat(values, shape, float(np.abs(values).max()) or 1.0, label)], shape, title)
         for title, values, label in signed
@@ -76,7 +80,9 @@ def _limits(parts: Sequence[Array]) -> tuple[float, float]:
     return float(low), float(max(high, low + 1e-12))
 
 
-def grey_pixels(values: Array, shape: Shape, limits: tuple[float, float]) -> NDArray[np.uint8]:
+def grey_pixels(
+    values: Array, shape: ImageShape, limits: tuple[float, float]
+) -> NDArray[np.uint8]:
     """Rows (..., D) as pixels (..., H, W, 3): the lower limit black, the upper white."""
     low, high = limits
     levels = np.clip((np.asarray(values, float) - low) / (high - low), 0, 1) * 255
@@ -84,7 +90,7 @@ def grey_pixels(values: Array, shape: Shape, limits: tuple[float, float]) -> NDA
     return np.broadcast_to(pixels, (*pixels.shape[:-1], 3)).copy()
 
 
-def sheet(marks: Sequence[Mark], shape: Shape, title: Words, caption: Words = "") -> Panel:
+def sheet(marks: Sequence[Mark], shape: ImageShape, title: Words, caption: Words = "") -> Panel:
     """Marks on an image's own axes, a unit a pixel."""
     return Panel(
         marks,
@@ -97,12 +103,12 @@ def sheet(marks: Sequence[Mark], shape: Shape, title: Words, caption: Words = ""
     )
 
 
-def _picture(title: str, rows: Array, shape: Shape, limits: tuple[float, float]) -> Panel:
+def _picture(title: str, rows: Array, shape: ImageShape, limits: tuple[float, float]) -> Panel:
     pixels = over(grey_pixels(rows, shape, limits), "row")
     return sheet([Image((0, shape[1]), (0, shape[0]), pixels)], shape, title)
 
 
-def _heat(values: Array, shape: Shape, limit: float, label: str) -> Heat:
+def _heat(values: Array, shape: ImageShape, limit: float, label: str) -> Heat:
     """Numbers (D,) at their pixels, blue below 0 and orange above; colours are averaged."""
     height, width, _ = shape
     grid = np.asarray(values, float).reshape(shape).mean(-1)[::-1]

@@ -11,14 +11,12 @@ from validation_core import statistics
 from validation_core.localization import Maps
 from validation_core.pieces import slices
 from validation_core.rng import stream
-from validation_core.types import Array, PosteriorTable
+from validation_core.types import Array, ImageShape, PosteriorTable
 
 FEWEST = 16
 """Numbers below which nobody calls them an image."""
 _SHOWN = 8  # simulations that are shown
 _PIECE = 1 << 22  # numbers ranked at a time
-Shape = tuple[int, int, int]
-"""Height, width, colours (1 or 3)."""
 
 
 class PixelMaps(NamedTuple):
@@ -46,7 +44,7 @@ def ball_centre(maps: Maps) -> Array:
     return np.asarray(((maps.centre - mean) / np.where(sd > 0, sd, np.inf)).mean(0))
 
 
-def shape_of(text: str, numbers: int) -> Shape:
+def shape_of(text: str, numbers: int) -> ImageShape:
     """The shape that a user named, as "16 x 16" or "32,32,3", for so many numbers.
 
     Raises:

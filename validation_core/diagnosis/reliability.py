@@ -25,7 +25,7 @@ from validation_core.relabelling.claims import parameter_name
 from validation_core.rng import stream
 from validation_core.statistics.reliability import (
     BrierSplit,
-    Labels,
+    ClassLabels,
     brier_split,
     events_of,
     pooled_shares,
@@ -149,34 +149,36 @@ class ReliabilityStudy(Study[Reliability], spec="reliability"):
             said = _own_share(upload, float(stated.mean()), float(true.mean()))
             curve = reliability_curve(stated, true, _GRID, rng)
             share, slope, whole = (by_check[c, at] for c in ("share", "confidence", "curve"))
+            p_over_x = None
+            if beyond is not None:
+                over_x = float(checks.adjusted[by_check["over_x", at]])
+                p_over_x = max(over_x, float(beyond[at]))
             found.append(
                 EventReliability(
-                    which,
-                    said,
-                    float(true.mean()),
-                    float(checks.z[share]),
-                    float(checks.z[slope]),
-                    float(checks.adjusted[share]),
-                    float(checks.adjusted[slope]),
-                    float(checks.adjusted[whole]),
-                    brier_split(stated, true),
-                    curve.by_chance,
-                    np.stack([curve.happens, curve.low, curve.high]),
-                    _groups(stated, true),
-                    None
-                    if beyond is None
-                    else max(float(checks.adjusted[by_check["over_x", at]]), float(beyond[at])),
-                    regions.worst(stated, true) if regions else None,
+                    event=which,
+                    said=said,
+                    happened=float(true.mean()),
+                    share=float(checks.z[share]),
+                    confidence=float(checks.z[slope]),
+                    p_share=float(checks.adjusted[share]),
+                    p_confidence=float(checks.adjusted[slope]),
+                    p_curve=float(checks.adjusted[whole]),
+                    brier=brier_split(stated, true),
+                    by_chance=curve.by_chance,
+                    curve=np.stack([curve.happens, curve.low, curve.high]),
+                    groups=_groups(stated, true),
+                    p_over_x=p_over_x,
+                    place=regions.worst(stated, true) if regions else None,
                 )
             )
         return Reliability(
-            len(p),
-            p.shape[1],
-            checks.pvalue,
-            float(checks.adjusted[-1]),
-            tuple(found),
-            tuple(float(value) for value in values),
-            len(regions.rows) if regions else 0,
+            n=len(p),
+            classes=p.shape[1],
+            pvalue=checks.pvalue,
+            p_surprise=float(checks.adjusted[-1]),
+            events=tuple(found),
+            values=tuple(float(value) for value in values),
+            x_rows=len(regions.rows) if regions else 0,
         )
 
 
@@ -191,7 +193,7 @@ def _groups(stated: Array, hit: Array) -> Array:
     ])  # fmt: skip
 
 
-def _stated(upload: Upload, parameter: int | None) -> tuple[Array, Labels, Array]:
+def _stated(upload: Upload, parameter: int | None) -> tuple[Array, ClassLabels, Array]:
     """Probabilities (N, C), true classes (N,), and the values of a discrete parameter."""
     if isinstance(upload, ProbabilitiesUpload):
         return upload.data.p, upload.data.classes, np.zeros(0)
@@ -291,7 +293,7 @@ def worst_over_x(found: Reliability) -> EventReliability | None:
 
 
 def reliability_sentences(
-    found: Reliability, names: Sequence[str], alpha: float, x_names: Sequence[str] = ()
+    found: Reliability, names: Sequence[str], alpha: float, x_names: Sequence[str]
 ) -> tuple[str, ...]:
     """How sure the verdict is, what is off most clearly, where over x, and the Brier score."""
     classes = class_names(found, names)

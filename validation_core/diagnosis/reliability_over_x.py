@@ -94,15 +94,15 @@ def _place(
         float(one[rows].mean()) for rows in (inside, ~inside) for one in (p, happened)
     )
     return EventPlace(
-        along,
-        which,
-        region,
-        int(inside.sum()),
-        said,
-        there,
-        elsewhere,
-        happened_elsewhere,
-        abs(float(z)),
+        along=along,
+        which=which,
+        region=region,
+        rows=int(inside.sum()),
+        said=said,
+        happened=there,
+        said_elsewhere=elsewhere,
+        happened_elsewhere=happened_elsewhere,
+        z=abs(float(z)),
     )
 
 

@@ -260,13 +260,13 @@ def relabelling_for(
     return first
 
 
-Work = DiagnoseTask | RelabelTask | TrainTask
+TableWork = DiagnoseTask | RelabelTask | TrainTask
 _Piece = TypeVar("_Piece")
 
 
 def tasks(
     upload: Upload, methods: Sequence[Method], seed: int, how: RecipeChooser = learning.recipe
-) -> tuple[Work, ...]:
+) -> tuple[TableWork, ...]:
     """List the work for these methods in turn: each network is followed by all that read it.
 
     Relabelling answers first and, with what all networks have learned, last; before it the
@@ -279,7 +279,7 @@ def tasks(
         seed: of the split, of networks and of tie-breakers.
         how: a recipe for the network that a method reads.
     """
-    queues: dict[Training | str, list[Work]] = {}
+    queues: dict[Training | str, list[TableWork]] = {}
     last: list[RelabelTask] = []
     for method in methods:
         if method_obstacle(method, upload) is not None:
@@ -298,7 +298,7 @@ def tasks(
     return (*(task for queue in ordered for task in queue), *last)
 
 
-def _localizes(task: Work) -> bool:
+def _localizes(task: TableWork) -> bool:
     return isinstance(task, TrainTask) and isinstance(task.trainings[0].recipe, Localizer)
 
 

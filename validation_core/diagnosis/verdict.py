@@ -372,14 +372,14 @@ def _parameters(ran: Sequence[Record], upload: Upload, tests: int) -> tuple[Para
     count = len(pvalues) * tests
     return tuple(
         Parameter(
-            name,
-            float(distance),
-            max(float(p), SMALLEST),
-            float(np.clip(count * p, SMALLEST, 1.0)),
-            float(ranks.mean()),
-            float(12 * ranks.var()),
-            reading_of_ranks(ranks, kind),
-            kind,
+            name=name,
+            statistic=float(distance),
+            pvalue=max(float(p), SMALLEST),
+            pvalue_adjusted=float(np.clip(count * p, SMALLEST, 1.0)),
+            mean_rank=float(ranks.mean()),
+            spread=float(12 * ranks.var()),
+            reading=reading_of_ranks(ranks, kind),
+            family=kind,
         )
         for (kind, name), ranks, distance, p in zip(quantities, u, distances, pvalues, strict=True)
     )

@@ -23,21 +23,20 @@ from validation_core.drawing.marks import (
 from validation_core.text import signed_text
 from validation_core.types import Array
 
+_POINTS = 101  # of the grid
 
-def ecdf_difference(
-    u: Array, level: float = 0.95, *, points: int = 101, height: int = style.HEIGHT
-) -> Panel:
+
+def ecdf_difference(u: Array, level: float = 0.95, *, height: int = style.HEIGHT) -> Panel:
     """Plot F_n(u) - u of ranks, with its largest distance from 0 written beside it.
 
     Args:
         u: ranks (n,) in [0, 1].
         level: chance that the whole line stays within the band when q = p.
-        points: number of grid points.
         height: of the panel, in pixels.
     """
     if u.size == 0:
         return empty("No ranks yet", height=height)
-    grid = np.linspace(0, 1, points)
+    grid = np.linspace(0, 1, _POINTS)
     difference = statistics.ecdf_difference(u, grid)
     panel = counted_difference(
         grid,

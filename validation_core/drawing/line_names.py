@@ -9,7 +9,7 @@ from scipy.optimize import isotonic_regression
 from validation_core.types import Array
 
 
-def spaced(ends: ArrayLike, pitch: float, low: float = -np.inf, high: float = np.inf) -> Array:
+def spaced(ends: ArrayLike, pitch: float, low: float, high: float) -> Array:
     """Places of names (N,), as near to the ends of their lines as `pitch` apart allows.
 
     They keep the order of the ends and lie from `low` to `high`, or begin at `low` where there

@@ -144,12 +144,12 @@ def rate_points(
 
 
 def rate_curve(
-    x: ArrayLike, rates: Rates, look: MethodStyle, *, label: str = "", opacity: float = 0.13
+    x: ArrayLike, rates: Rates, look: MethodStyle, *, opacity: float = 0.13
 ) -> list[Mark]:
     """Marks of rates (G,) along x (G,): band, line and points."""
     return [
         rate_band(x, rates, look, opacity=opacity),
-        rate_line(x, rates.rate, look, label=label),
+        rate_line(x, rates.rate, look),
         Points(x, rates.rate, color=look.color, symbol=look.symbol, size=6),
     ]
 

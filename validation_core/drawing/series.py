@@ -27,10 +27,10 @@ from validation_core.drawing.marks import (
 )
 from validation_core.types import Array
 
-Row = Mapping[str, object]
+_Row = Mapping[str, object]
 
 
-def picture_rows(picture: Picture, at: Mapping[str, int] | None = None) -> list[Row]:
+def picture_rows(picture: Picture, at: Mapping[str, int] | None = None) -> list[_Row]:
     """Numbers of a picture, a row for each bar, point of a line or cloud, and cell of a map.
 
     Args:
@@ -47,7 +47,7 @@ def picture_rows(picture: Picture, at: Mapping[str, int] | None = None) -> list[
     return [row for panel in frozen for mark in panel.marks for row in _rows(mark, panel)]
 
 
-def _rows(mark: Mark, panel: Panel) -> Iterator[Row]:
+def _rows(mark: Mark, panel: Panel) -> Iterator[_Row]:
     kind, columns = _columns(mark)
     if not kind:
         return

@@ -63,7 +63,7 @@ def _place(value: float, axis: Axis, start: float, end: float) -> float:
     return start + (value - low) / (high - low) * (end - start)
 
 
-def mark_elements(mark: Mark, scale: Scale, ink: str, *, bare: bool = False) -> Iterator[str]:
+def mark_elements(mark: Mark, scale: Scale, ink: str, *, bare: bool) -> Iterator[str]:
     """SVG elements of a mark, without its words.
 
     Args:

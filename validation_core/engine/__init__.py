@@ -2,7 +2,7 @@
 
 from validation_core.engine.job import Interrupted, JobState, job_key
 from validation_core.engine.self_check import SelfCheck
-from validation_core.engine.task import Report, Task
+from validation_core.engine.task import Task
 
 from .pool import WorkerPool
 from .runner import Engine
@@ -12,7 +12,6 @@ __all__ = [
     "Engine",
     "Interrupted",
     "JobState",
-    "Report",
     "SelfCheck",
     "Services",
     "Task",

@@ -13,8 +13,8 @@ from validation_core import keys
 from validation_core.engine.task import Task
 from validation_core.keys import JSON
 
-State = Literal["queued", "running", "done", "cancelled", "failed"]
-ACTIVE: tuple[State, ...] = ("queued", "running")
+JobStatus = Literal["queued", "running", "done", "cancelled", "failed"]
+ACTIVE: tuple[JobStatus, ...] = ("queued", "running")
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class JobState:
 
     key: str
     label: str
-    state: State
+    state: JobStatus
     fraction: float
     done: int
     total: int
@@ -78,7 +78,7 @@ class TaskRun:
 
     task: Task
     key: str
-    state: State = "queued"
+    state: JobStatus = "queued"
     fraction: float = 0.0
     live: Mapping[str, JSON] = field(default_factory=dict)
     error: str = ""
@@ -130,7 +130,7 @@ class Job:
         self.served = turn
 
     @property
-    def state(self) -> State:
+    def state(self) -> JobStatus:
         """Its present state, or how it ended."""
         states = {run.state for run in self.runs}
         if self.cancelled:

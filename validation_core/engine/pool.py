@@ -20,17 +20,10 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
 from validation_core import keys
-from validation_core.engine.task import (
-    Report,
-    Task,
-    TaskError,
-    TaskReply,
-    TaskStopped,
-    on_gpu,
-    perform,
-)
+from validation_core.engine.task import Task, TaskError, TaskReply, TaskStopped, on_gpu, perform
 from validation_core.settings import ENGINE, WORKERS, worker_count
 from validation_core.store import Store
+from validation_core.study import Report
 
 T = TypeVar("T")
 

@@ -12,10 +12,10 @@ from typing import ClassVar
 import numpy as np
 
 from validation_core import keys
-from validation_core.engine.task import Report
 from validation_core.keys import Arrays, Specification
 from validation_core.rng import stream
 from validation_core.store import Store
+from validation_core.study import Report
 
 _SIZE = 50_000
 

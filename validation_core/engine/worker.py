@@ -20,22 +20,22 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
 from validation_core import keys
 from validation_core.engine.task import (
-    Report,
     TaskReply,
     TaskRequest,
     describe_error,
     numpy_as_json,
     perform,
+    throttled,
 )
-from validation_core.keys import JSON
 from validation_core.memory_folder import clear_abandoned
 from validation_core.store import Store, flush_stores
+from validation_core.study import Report
 
 Send = Callable[[TaskReply], None]
 
@@ -158,17 +158,7 @@ def _serve(message: TaskRequest, send: Send, stores: dict[str, Store]) -> None:
 
 
 def _reporter(send: Send) -> Report:
-    """A function that sends the first report, then at most twenty a second, and the last."""
-    last = 0.0
-
-    def report(fraction: float, live: Mapping[str, JSON]) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= _EVERY or fraction >= 1:
-            last = now
-            send({"progress": (fraction, live)})
-
-    return report
+    return throttled(lambda fraction, live: send({"progress": (fraction, live)}), _EVERY)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from validation_core.types import Array, Benchmark, Joint
 
 if TYPE_CHECKING:
     from validation_core.keys import Arrays
-    from validation_core.learn.training import Report
+    from validation_core.study import Report
 
 
 class TrainedEstimator(Protocol):
@@ -73,7 +73,7 @@ class TrainingDiverged(ValueError):
         )
 
 
-Watch = Callable[[int, TrainedEstimator], None]
+TrainingWatch = Callable[[int, TrainedEstimator], None]
 """Called with an epoch's number, 0 before the first, and the estimator as it stands."""
 
 
@@ -182,7 +182,11 @@ class Estimator(Recipe):
         return train_in_turn(_learn, data, self, seeds, report)
 
     def learn(
-        self, data: Joint, seed: int, report: Report | None = None, watch: Watch | None = None
+        self,
+        data: Joint,
+        seed: int,
+        report: Report | None = None,
+        watch: TrainingWatch | None = None,
     ) -> Any:
         """Train on pairs.
 
@@ -204,7 +208,7 @@ class Estimator(Recipe):
         data: Sequence[Joint],
         seeds: Sequence[int],
         report: Report | None = None,
-        watch: Watch | None = None,
+        watch: TrainingWatch | None = None,
     ) -> list[Any]:
         """Train on several sets of pairs of one size as one batch, each as alone to rounding.
 

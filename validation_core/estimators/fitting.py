@@ -14,8 +14,8 @@ from validation_core.estimators.base import Estimator, TrainingDiverged
 from validation_core.learn import perceptron, training
 from validation_core.learn.adam import Adam
 from validation_core.learn.perceptron import Parameters
-from validation_core.learn.training import Report
 from validation_core.rng import stream
+from validation_core.study import Report
 from validation_core.types import Array, Integers
 
 CLIP = 5.0

@@ -14,14 +14,14 @@ from torch.func import functional_call, vmap
 from zuko.flows import MaskedAutoregressiveTransform
 from zuko.utils import unpack
 
-from validation_core.estimators.base import Scales, Watch
+from validation_core.estimators.base import Scales, TrainingWatch
 from validation_core.estimators.fitting import Course, Examples, learn
 from validation_core.estimators.flows import FlowEstimator, TrainedFlows
 from validation_core.learn import perceptron
 from validation_core.learn.perceptron import Parameters
-from validation_core.learn.training import Report
 from validation_core.pieces import slices
 from validation_core.rng import stream
+from validation_core.study import Report
 from validation_core.types import Array, Integers, Joint
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ def learn_flows(
     recipe: FlowEstimator,
     data: Sequence[Joint],
     seeds: Sequence[int],
-    report: Report | None = None,
-    watch: Watch | None = None,
+    report: Report | None,
+    watch: TrainingWatch | None,
 ) -> list[TrainedFlows]:
     """Train one estimator for each set of pairs and seed, side by side.
 

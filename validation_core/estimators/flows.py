@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from validation_core.estimators.base import Estimator, StoredEstimator, Watch
+from validation_core.estimators.base import Estimator, StoredEstimator, TrainingWatch
 from validation_core.learn.stored_network import GIVEN
 from validation_core.types import Array, Joint
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from zuko.flows import Flow
 
     from validation_core.keys import Arrays
-    from validation_core.learn.training import Report
+    from validation_core.study import Report
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class FlowEstimator(Estimator):
         data: Sequence[Joint],
         seeds: Sequence[int],
         report: Report | None = None,
-        watch: Watch | None = None,
+        watch: TrainingWatch | None = None,
     ) -> list[TrainedFlows]:
         from validation_core.estimators.flow_training import learn_flows
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from validation_core.estimators.base import Estimator, StoredEstimator, Watch
+from validation_core.estimators.base import Estimator, StoredEstimator, TrainingWatch
 from validation_core.learn.stored_network import GIVEN
 from validation_core.types import Array, Joint
 
 if TYPE_CHECKING:
     from validation_core.estimators.fitting import Examples
     from validation_core.keys import Arrays
-    from validation_core.learn.training import Report
+    from validation_core.study import Report
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,7 @@ class TransportEstimator(Estimator):
         data: Sequence[Joint],
         seeds: Sequence[int],
         report: Report | None = None,
-        watch: Watch | None = None,
+        watch: TrainingWatch | None = None,
     ) -> list[TrainedTransport]:
         from validation_core.estimators.transport_training import learn_transports
 

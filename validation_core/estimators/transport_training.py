@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.func import vmap
 
-from validation_core.estimators.base import Scales, Watch
+from validation_core.estimators.base import Scales, TrainingWatch
 from validation_core.estimators.diffusion.network import (
     NetworkShape,
     embed_level,
@@ -22,9 +22,9 @@ from validation_core.estimators.fitting import Course, Examples, learn
 from validation_core.estimators.transport import TrainedTransport, TransportEstimator
 from validation_core.learn import perceptron
 from validation_core.learn.perceptron import Parameters, Tensors
-from validation_core.learn.training import Report
 from validation_core.pieces import slices
 from validation_core.rng import stream
+from validation_core.study import Report
 from validation_core.types import Array, Integers, Joint
 
 _LOOKS = 8  # noises at which each held-out pair is looked at
@@ -36,8 +36,8 @@ def learn_transports(
     recipe: TransportEstimator,
     data: Sequence[Joint],
     seeds: Sequence[int],
-    report: Report | None = None,
-    watch: Watch | None = None,
+    report: Report | None,
+    watch: TrainingWatch | None,
 ) -> list[TrainedTransport]:
     """Train one estimator for each set of pairs and seed, side by side.
 

@@ -30,6 +30,7 @@ from validation_core.drawing.marks import (
 from validation_core.drawing.rank_histogram import rank_histogram
 from validation_core.game.rounds import Round
 from validation_core.rng import stream
+from validation_core.shared_arrays import read_only
 from validation_core.types import Array
 
 Plot = Literal["draws", "ranks", "ecdf", "coverage", "units", "over-x", "region", "tarp"]
@@ -228,6 +229,7 @@ def _region(
 
 
 @cache
+@read_only
 def _slice_nulls(n: int) -> tuple[Array, Array]:
     """Null of slices of n uniform ranks: statistics (B,) and largest deviations of a mean (B,)."""
     u = stream(0, "game", "slices").random((_NULLS, n))

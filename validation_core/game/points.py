@@ -26,7 +26,7 @@ Game = tuple[Defect, ...]
 """Answers of the rounds of a game so far, in their order."""
 
 
-class Score(NamedTuple):
+class GameScore(NamedTuple):
     """How a game stands."""
 
     right: tuple[bool, ...]
@@ -43,7 +43,7 @@ class Score(NamedTuple):
         return self.lives == 0 or len(self.right) == ROUNDS
 
 
-def score(game: Game, seed: int, level: Level) -> Score:
+def score(game: Game, seed: int, level: Level) -> GameScore:
     """Score a game; answers after the last life do not count."""
     right: list[bool] = []
     points, streak, longest, lives = 0, 0, 0, LIVES
@@ -54,7 +54,7 @@ def score(game: Game, seed: int, level: Level) -> Score:
         streak = streak + 1 if right[-1] else 0
         points, longest = points + streak, max(longest, streak)
         lives -= not right[-1]
-    return Score(tuple(right), points, streak, longest, lives)
+    return GameScore(tuple(right), points, streak, longest, lives)
 
 
 def written(game: Sequence[Defect]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from validation_core.drawing.image import png_of
 from validation_core.drawing.letters import PAPER, svg_line
-from validation_core.game.points import BEST, LIVES, Score
+from validation_core.game.points import BEST, LIVES, GameScore
 from validation_core.game.rounds import ROUNDS, Level
 
 WORDS: dict[Level, str] = {"easy": "Easy", "middle": "Medium", "hard": "Hard"}
@@ -13,7 +13,7 @@ _LEFT = 40
 _SOFT, _RIGHT, _WRONG, _OPEN = "#57606A", "#1F9D63", "#C8402F", "#D5D9DE"
 
 
-def sentence(score: Score, seed: int, level: Level) -> str:
+def sentence(score: GameScore, seed: int, level: Level) -> str:
     """A game in one line, with a sign for each round."""
     signs = "".join("●" if right else "○" for right in score.right)
     return (
@@ -22,15 +22,8 @@ def sentence(score: Score, seed: int, level: Level) -> str:
     )
 
 
-def png(score: Score, seed: int, level: Level, link: str = "") -> bytes:
-    """The card of a game, 1,200 pixels across.
-
-    Args:
-        score: of the game.
-        seed: number of the game.
-        level: its level.
-        link: of the challenge, written at its foot without its settings.
-    """
+def png(score: GameScore, seed: int, level: Level) -> bytes:
+    """The card of a game of this number and level, 1,200 pixels across."""
     dots = []
     for i in range(ROUNDS):
         x, color = _LEFT + 12 + i * _STEP, _OPEN
@@ -45,7 +38,6 @@ def png(score: Score, seed: int, level: Level, link: str = "") -> bytes:
     facts = f"{sum(score.right)} of {len(score.right)} right · {score.longest} in a row · " + (
         f"{lost} of {LIVES} lives lost" if lost else "no life lost"
     )
-    foot = link.partition("?")[0] or "NPT Lab"
     return png_of(
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" '
         f'viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="NPT Card">'
@@ -57,6 +49,6 @@ def png(score: Score, seed: int, level: Level, link: str = "") -> bytes:
         + "".join(dots)
         + svg_line(_LEFT, 232, facts, 17)
         + svg_line(_LEFT, 262, "Same ten rounds for everybody: can you beat it?", 16, _SOFT)
-        + svg_line(_LEFT, 290, foot, 14, _SOFT)
+        + svg_line(_LEFT, 290, "NPT Lab", 14, _SOFT)
         + "</svg>"
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from validation_core.learn.training import Report
+from validation_core.study import Report
 
 _Data = TypeVar("_Data")
 _Recipe = TypeVar("_Recipe")
@@ -18,7 +18,7 @@ def train_in_turn(
     data: Sequence[_Data],
     recipe: _Recipe,
     seeds: Sequence[int],
-    report: Report | None = None,
+    report: Report | None,
 ) -> list[_Network]:
     """One network for each set of data and seed, each as if trained alone, to the bit.
 

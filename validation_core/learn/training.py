@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -25,11 +25,11 @@ from validation_core.learn.perceptron import (
     unstack,
 )
 from validation_core.process import Stopwatch
+from validation_core.study import Report
 
-Report = Callable[[float, Mapping[str, float]], None]
-"""Called with the fraction done and a few live numbers."""
 _Inputs = NDArray[np.float32]
 _T = TypeVar("_T")
+_CHECKS = 20  # of held-out loss and AUC, in a training
 
 
 def descend(
@@ -80,7 +80,7 @@ def _clip_each(parameters: Iterable[Tensor], clip: float) -> None:
         gradient.mul_(shares.reshape(-1, *[1] * (gradient.ndim - 1)))
 
 
-class Problem(NamedTuple):
+class ClassifierProblem(NamedTuple):
     """One classifier's data, scaled: p and q to learn from, held_p and held_q to watch."""
 
     p: _Inputs  # (n, inputs)
@@ -111,14 +111,13 @@ class _Fit(NamedTuple):
 
 
 def fit(
-    problems: Sequence[Problem],
+    problems: Sequence[ClassifierProblem],
     start: Sequence[Parameters],
     schedule: Schedule,
     rngs: Sequence[np.random.Generator],
     *,
     report: Report | None = None,
     device: str = "cpu",
-    checks: int = 20,
 ) -> list[_Fit]:
     """Train one classifier per problem, all in one batch of B.
 
@@ -132,7 +131,6 @@ def fit(
         rngs: one generator per network; they order the rows.
         report: called with the progress at every epoch, with live numbers at every check.
         device: where to compute.
-        checks: how often held-out loss and AUC are computed.
     """
     tensors = learnable(stack(start), device)
     adam = Adam(
@@ -147,7 +145,7 @@ def fit(
         return functional.binary_cross_entropy_with_logits(g, label, reduction="none").mean(1)
 
     epochs = (batches.epoch() for _ in range(schedule.epochs))
-    interval = max(1, schedule.epochs // checks)
+    interval = max(1, schedule.epochs // _CHECKS)
     for epoch, losses in enumerate(descend(adam, epochs, loss), 1):
         due = epoch % interval == 0 or epoch == schedule.epochs
         live = watch.check(tensors, epoch, sum(a / len(losses) for a in losses)) if due else {}
@@ -170,7 +168,7 @@ class _Batches:
 
     def __init__(
         self,
-        problems: Sequence[Problem],
+        problems: Sequence[ClassifierProblem],
         batch: int,
         rngs: Sequence[np.random.Generator],
         device: str,
@@ -202,7 +200,9 @@ class _Batches:
 class _Watch:
     """Held-out loss and AUC on the way, and the parameters to return."""
 
-    def __init__(self, problems: Sequence[Problem], schedule: Schedule, device: str) -> None:
+    def __init__(
+        self, problems: Sequence[ClassifierProblem], schedule: Schedule, device: str
+    ) -> None:
         self.held_p = _tensor([problem.held_p for problem in problems], device)
         self.held_q = _tensor([problem.held_q for problem in problems], device)
         self.keep_best = schedule.keep_best

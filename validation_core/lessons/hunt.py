@@ -157,18 +157,18 @@ class Hunt(LessonStudy[_HuntResult], spec="lesson_hunt"):
         path, distance = climb_objective(truth, draws)
         radius, path_radius = ball_radii(CENTRES, draws), ball_radii(path, draws)
         return _HuntResult(
-            draws[:_SHOWN],
-            truth,
-            fresh,
-            radius,
-            count_inside(CENTRES, radius, truth),
-            np.stack([count_inside(CENTRES, radius, batch) for batch in fresh]),
-            path,
-            path_radius,
-            count_inside(path, path_radius, truth),
-            np.stack([count_inside(path, path_radius, batch) for batch in fresh]),
-            distance,
-            self._rejected(place, preset),
+            draws=draws[:_SHOWN],
+            truth=truth,
+            fresh=fresh,
+            radius=radius,
+            inside=count_inside(CENTRES, radius, truth),
+            fresh_inside=np.stack([count_inside(CENTRES, radius, batch) for batch in fresh]),
+            path=path,
+            path_radius=path_radius,
+            path_inside=count_inside(path, path_radius, truth),
+            path_fresh=np.stack([count_inside(path, path_radius, batch) for batch in fresh]),
+            distance=distance,
+            rejected=self._rejected(place, preset),
         )
 
     def _rejected(self, place: BenchmarkAtX, preset: str) -> Integers:

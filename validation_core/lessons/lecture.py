@@ -39,7 +39,7 @@ class Exercise(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Scene:
+class LectureScene:
     """A lesson as part of the lecture.
 
     Args:
@@ -148,8 +148,8 @@ def _power(result: Any) -> dict[str, str]:
     }
 
 
-SCENES: tuple[Scene, ...] = (
-    Scene(
+SCENES: tuple[LectureScene, ...] = (
+    LectureScene(
         "same-or-different",
         8,
         "A number means nothing without its null.",
@@ -170,7 +170,7 @@ SCENES: tuple[Scene, ...] = (
         "{monte_carlo}. (b) 1.645 / √(8n) = {small} − 50%, so n is about {need}. There, half of "
         "all samples still miss it.",
     ),
-    Scene(
+    LectureScene(
         "bag-lottery",
         9,
         "If q is correct, the true value is one of its draws: all ranks are equally likely.",
@@ -189,7 +189,7 @@ SCENES: tuple[Scene, ...] = (
         "(a) {even}: two of {balls} places. (b) {narrow} by integration; in the lesson's "
         "{trials} bags {ends} of them, {share}. If q were twice too wide, {wide}.",
     ),
-    Scene(
+    LectureScene(
         "rain",
         8,
         "Flat is lumpy. One small p-value is what a correct q gives one time in twenty.",
@@ -207,7 +207,7 @@ SCENES: tuple[Scene, ...] = (
         "(a) 1 − 0.95^{rains} = {any}. (b) {power}, {low} to {high} (Wilson). At gamma = 0.15 it "
         "is {weak}.",
     ),
-    Scene(
+    LectureScene(
         "blind-prior",
         10,
         "A q that never looks at x passes SBC. Ask at each x, not over all of them.",
@@ -226,7 +226,7 @@ SCENES: tuple[Scene, ...] = (
         "{inside}. (b) Whether a ball whose centre follows x holds as many true values as "
         "draws of q. Ranks pooled over all x do not.",
     ),
-    Scene(
+    LectureScene(
         "could-you-have-seen-it",
         7,
         "Not rejected says nothing until you know the power.",
@@ -249,7 +249,7 @@ SCENES: tuple[Scene, ...] = (
 """The lecture's five scenes, in their order."""
 
 
-def _numbers(scene: Scene, store: Store) -> dict[str, str]:
+def _numbers(scene: LectureScene, store: Store) -> dict[str, str]:
     study = lessons.LESSONS[scene.lesson]
     return scene.numbers(study.load(store))
 
@@ -263,7 +263,7 @@ def exercises(store: Store) -> list[Exercise]:
     return found
 
 
-def scene_notes(scene: Scene, store: Store) -> list[str]:
+def scene_notes(scene: LectureScene, store: Store) -> list[str]:
     """What to do and say in a scene, with its numbers."""
     numbers = _numbers(scene, store)
     return [line.format(**numbers) for line in scene.notes]

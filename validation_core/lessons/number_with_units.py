@@ -42,6 +42,7 @@ from validation_core.lessons.study import LessonStudy
 from validation_core.methods import SKL
 from validation_core.rng import common, stream
 from validation_core.scores.log_ratio import Ratio
+from validation_core.shared_arrays import read_only
 from validation_core.statistics import divergence_mean, divergence_rows
 from validation_core.store import Store
 from validation_core.study import Report
@@ -151,14 +152,14 @@ class NumberWithUnits(LessonStudy[_Divergences], spec="lesson_number_with_units"
         weighed, picked = _weighed(rng, q.shift, q.variance, two_stage_normal.POSTERIOR)
         intervals, tails = heavy_tailed_intervals(self.seed), _tails()
         return _Divergences(
-            _prefixes(d),
-            last,
-            ratios,
-            weighed,
-            picked,
-            intervals[:, :_SHOWN],
-            _covers(intervals, tails).sum(-1),
-            (intervals[..., 2] < tails[:, None]).sum(-1),
+            means=_prefixes(d),
+            last=last,
+            ratios=ratios,
+            weighed=weighed,
+            picked=picked,
+            heavy=intervals[:, :_SHOWN],
+            holding=_covers(intervals, tails).sum(-1),
+            below=(intervals[..., 2] < tails[:, None]).sum(-1),
         )
 
     def prediction(self, result: _Divergences) -> Prediction:
@@ -335,6 +336,7 @@ def _placed(family: Benchmark, z: Array, x: Array) -> Array:
 
 
 @cache
+@read_only
 def _shifted(seed: int) -> tuple[Array, Array]:
     """Bounds and histograms of the q of the other stages; a fraction of a second."""
     return _weighed(stream(seed, "weighed", "shifted"), GAMMA, variance=1.0, posterior=1.0)

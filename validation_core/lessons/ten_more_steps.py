@@ -181,15 +181,15 @@ class TenMoreSteps(LessonStudy[_TrainedSteps], spec="lesson_ten_more_steps"):
         plain = [statistics.c2st(one, test) for test in scored.test]
         right = (plain[1].p_hits + plain[1].q_hits).astype(int)
         return _ScoreResult(
-            scored.plane,
-            ranks[:, 0],
-            np.stack([np.histogram(each, _BINS)[0] for each in ranks]),
-            (statistics.ks(ranks).pvalue <= ALPHA).sum(-1),
-            np.stack([(each.pvalue <= ALPHA).sum() for each in plain]),
-            statistics.ks(ranks[1].ravel()).pvalue,
-            np.bincount(right, minlength=2 * N + 1).astype(float),
-            np.asarray((scored.p > 0).mean()),
-            statistics.auc(one.ravel(), scored.test[0].ravel()),
+            heat=scored.plane,
+            ranks=ranks[:, 0],
+            counts=np.stack([np.histogram(each, _BINS)[0] for each in ranks]),
+            uniform=(statistics.ks(ranks).pvalue <= ALPHA).sum(-1),
+            c2st=np.stack([(each.pvalue <= ALPHA).sum() for each in plain]),
+            flat=statistics.ks(ranks[1].ravel()).pvalue,
+            null=np.bincount(right, minlength=2 * N + 1).astype(float),
+            above=np.asarray((scored.p > 0).mean()),
+            auc=statistics.auc(one.ravel(), scored.test[0].ravel()),
         )
 
     def prediction(self, result: _TrainedSteps) -> Prediction:

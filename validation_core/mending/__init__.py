@@ -32,7 +32,7 @@ _LEARNING = 0.7  # of the time
 
 
 def mend_table(
-    table: PosteriorTable, seed: int = 0, report: Callable[[float], None] = lambda done: None
+    table: PosteriorTable, seed: int, report: Callable[[float], None] = lambda done: None
 ) -> Mended:
     """Mend a table, and judge what that is worth.
 

@@ -6,13 +6,11 @@ import io
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from validation_core.keys import Arrays
 from validation_core.mending.function_file import function_file
 from validation_core.mending.result import Mended
 from validation_core.tables import TableUpload
-
-Arrays = Mapping[str, NDArray[np.generic]]
 
 
 def mend_files(mended: Mended, table: TableUpload) -> Mapping[str, Callable[[], bytes]]:

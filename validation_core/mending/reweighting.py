@@ -81,9 +81,7 @@ def temperature(scores: Float) -> float:
     return factor if gained > 0 else 0.0
 
 
-def reweight(
-    table: PosteriorTable, seed: int, report: Callable[[float], None] = lambda done: None
-) -> Reweighting:
+def reweight(table: PosteriorTable, seed: int, report: Callable[[float], None]) -> Reweighting:
     """Learn, temper and judge weights of a table's draws.
 
     Args:

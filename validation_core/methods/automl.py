@@ -14,7 +14,7 @@ from validation_core.drawing.marks import Anchor, Axis, Bars, Note, Panel, VLine
 from validation_core.drawing.null_histogram import permutation_histogram
 from validation_core.methods.base import Further, Layout, Method, ScoreKind
 from validation_core.scores import witness, witness_rows
-from validation_core.scores.witness import Engine, Witness
+from validation_core.scores.witness import Witness, WitnessEngine
 from validation_core.statistics.witness_test import permuted
 from validation_core.text import signed_text
 from validation_core.types import (
@@ -66,7 +66,7 @@ class AutoML(Method):
     score_kind: ClassVar[ScoreKind] = "recipe"
     version: ClassVar[int] = 2
 
-    engine: Engine = field(
+    engine: WitnessEngine = field(
         default="ensemble",
         metadata={
             "label": "Witness",
@@ -195,16 +195,16 @@ class AutoML(Method):
         )
 
 
-def _null(relabelled: Array, observed: float, *, height: int = style.HEIGHT) -> Panel:
+def _null(relabelled: Array, observed: float) -> Panel:
     """tau of every relabelling (B,) in grey, the observed one in red."""
     label, hover = "tau of relabelled rows", "tau = %{x:.3g}: %{y}"
-    return permutation_histogram(relabelled, observed, label, hover=hover, height=height)
+    return permutation_histogram(relabelled, observed, label, hover=hover)
 
 
-def _values(p: Array, q: Array, *, height: int = style.HEIGHT) -> Panel:
+def _values(p: Array, q: Array) -> Panel:
     """Shares of the witness's values under p (n_p,) and q (n_q,), and the two means."""
     if p.size == 0 or q.size == 0:
-        return empty("No witness yet", height=height)
+        return empty("No witness yet")
     x = Axis(style.padded(np.concatenate([p, q])), "witness")
     shares = [np.histogram(side, _BINS, x.limits)[0] / side.size for side in (p, q)]
     edges = np.linspace(*x.limits, _BINS + 1)
@@ -232,11 +232,11 @@ def _values(p: Array, q: Array, *, height: int = style.HEIGHT) -> Panel:
         ],
         x=x,
         y=Axis((0, top), "share", percent=True),
-        height=height,
+        height=style.HEIGHT,
     )
 
 
-def member_weights(summary: Mapping[str, float], *, height: int = style.HEIGHT) -> Panel:
+def member_weights(summary: Mapping[str, float]) -> Panel:
     """The weight of every member as a bar, with its R² on held-out labels.
 
     Args:
@@ -244,7 +244,7 @@ def member_weights(summary: Mapping[str, float], *, height: int = style.HEIGHT) 
     """
     weights = {name[7:]: value for name, value in summary.items() if name.startswith("weight ")}
     if not weights:
-        return empty("No members yet", height=height)
+        return empty("No members yet")
     names = list(weights)
     labels = [f"{name} · R² {summary[f'r2 {name}']:.3f}" for name in names]
     color = style.method_style("automl").color
@@ -256,7 +256,7 @@ def member_weights(summary: Mapping[str, float], *, height: int = style.HEIGHT) 
         bars,
         x=Axis((0, 1), "weight in the witness", percent=True),
         y=Axis.of_rows(labels),
-        height=height,
+        height=style.HEIGHT,
     )
 
 

@@ -14,7 +14,7 @@ from validation_core.drawing.marks import Panel, VLine
 from validation_core.methods.base import Method, ScoreKind, effect_interval_text
 from validation_core.methods.record import Record, few_draws_text
 from validation_core.scores import localizer
-from validation_core.scores.localizer import Divergence, Embedding, Localizer
+from validation_core.scores.localizer import Embedding, Localizer, RankDivergence
 from validation_core.text import interval_text
 from validation_core.types import (
     Array,
@@ -55,12 +55,12 @@ class CoLT(Method):
     paper: ClassVar[Paper] = Paper(
         "Chen, Bansal, Scott", 2025, "Conditional localization test", "Algorithms 1 and 2"
     )
-    summary: ClassVar[str] = "Where is there a ball to which q gives the wrong mass?"
-    statistic: ClassVar[str] = "Kolmogorov distance for the learned ball"
+    summary: ClassVar[str] = "Where is there a region to which q gives the wrong mass?"
+    statistic: ClassVar[str] = "Kolmogorov distance for the learned region"
     style: ClassVar[MethodStyle] = MethodStyle("#6A5ACD", "solid", "star")
     turn: ClassVar[int] = 8
     meaning: ClassVar[str] = (
-        "A peak at the left: true values lie nearer the centre than q's draws, so that balls "
+        "A peak at the left: true values lie nearer the centre than q's draws, so that regions "
         "around it hold more of them than of q's draws; on the right: fewer."
     )
     repeats_findings: ClassVar[bool] = True
@@ -74,7 +74,7 @@ class CoLT(Method):
         default="interactive",
         metadata={"label": "Training", "help": "interactive, or the paper's Table 2"},
     )
-    divergence: Divergence = field(
+    divergence: RankDivergence = field(
         default="w2",
         metadata={"label": "Divergence", "help": "What training climbs: exact W2, or Sinkhorn."},
     )
@@ -166,10 +166,10 @@ class CoLT(Method):
         assert record.statistic is not None
         distance = interval_text((record.statistic, numbers["low"], numbers["high"]), ".3f")
         return (
-            f"q puts {numbers['u_star']:.0%} of its mass into the ball around the learnt "
+            f"q puts {numbers['u_star']:.0%} of its mass into the region around the learnt "
             f"centre; the true value lies inside in {effect_interval_text(numbers, 'inside')} of "
             "the simulations that did not choose it.",
-            f"Estimate of the Kolmogorov distance d~ for the learned ball: {distance}."
+            f"Estimate of the Kolmogorov distance d~ for the learned region: {distance}."
             f"{few_draws_text(record)}",
             f"Centre and embedding were learnt on rows that no test reads, in "
             f"{effect.training_seconds:.1f} s; on rows held out meanwhile the distance was "
@@ -185,7 +185,7 @@ class CoLT(Method):
         names: Sequence[str] = (),
         only: int | None = None,
     ) -> tuple[Drawn, ...]:
-        """With the mass of the ball marked where ranks are cumulated."""
+        """With the mass of the region marked where ranks are cumulated."""
         del alpha, names, only
         histogram, cumulated = super().pictures(record)
         assert isinstance(cumulated.picture, Panel)
@@ -193,7 +193,9 @@ class CoLT(Method):
             record.effect.numbers["u_star"], color=cls.style.color, dash="dot", label="u*"
         )
         picture = replace(cumulated.picture, marks=[*cumulated.picture.marks, ball])
-        words = f"{cumulated.caption} Dotted: the ball's mass u*, chosen by one half of the ranks."
+        words = (
+            f"{cumulated.caption} Dotted: the region's mass u*, chosen by one half of the ranks."
+        )
         return histogram, replace(cumulated, picture=picture, caption=words)
 
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:

@@ -18,7 +18,7 @@ from validation_core.scores import slots as score_slots
 from validation_core.scores.slot_classifier import SlotClassifier
 from validation_core.scores.slots import Slots
 from validation_core.statistics import slots
-from validation_core.statistics.slots import Kind
+from validation_core.statistics.slots import SlotLoss
 from validation_core.text import number_text
 from validation_core.types import (
     Array,
@@ -36,17 +36,18 @@ if TYPE_CHECKING:
     from validation_core.tables import Upload
 
 
-Net = Literal["quadratic", "paper", "within"]
+_Net = Literal["quadratic", "paper", "within"]
 
-_SHOWN: Mapping[Net, str] = {
+_SHOWN: Mapping[_Net, str] = {
     "quadratic": "our features",
     "paper": "authors' net",
     "within": "within x",
 }
-_SEED_NAMES: Mapping[Net, str] = {"quadratic": "", "paper": " paper", "within": " within x"}
+_SEED_NAMES: Mapping[_Net, str] = {"quadratic": "", "paper": " paper", "within": " within x"}
 _WHOLE = 400  # draws at an x that a score within x sees, at most
 
 _BINS = 40
+_BAR_HEIGHT = 150  # pixels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +80,7 @@ class DC(Method):
     turn: ClassVar[int] = 20
     runs_unasked: ClassVar[bool] = False
     score_kind: ClassVar[ScoreKind] = "recipe"
-    kind: Kind = field(
+    kind: SlotLoss = field(
         default="multiclass",
         metadata={
             "label": "Classes",
@@ -107,7 +108,7 @@ class DC(Method):
             "help": "The smallest p-value is 1 / (permutations + 1).",
         },
     )
-    net: Net = field(
+    net: _Net = field(
         default="quadratic",
         metadata={
             "label": "Score",
@@ -278,23 +279,19 @@ class DC(Method):
         )
 
 
-def divergence_null_histogram(
-    permuted: Array, observed: float, *, height: int = style.HEIGHT
-) -> Panel:
+def divergence_null_histogram(permuted: Array, observed: float) -> Panel:
     """Divergences (B,) of truths put in random slots in grey, the observed one in red."""
     label, hover = "divergence, true values in random slots", "%{x:.3g} nats: %{y}"
-    return permutation_histogram(permuted, observed, label, hover=hover, height=height)
+    return permutation_histogram(permuted, observed, label, hover=hover)
 
 
-def divergence_bar(
-    estimate: float, low: float, high: float, most: float, *, height: int = 150
-) -> Panel:
+def divergence_bar(estimate: float, low: float, high: float, most: float) -> Panel:
     """The divergence with its interval, from 0 (guessing) to `most` (always recognised).
 
     Negative where the score does worse than guessing: not cut off.
     """
     if not np.isfinite([estimate, low, high, most]).all():
-        return empty("No divergence yet", height=height)
+        return empty("No divergence yet", height=_BAR_HEIGHT)
     left, right = min(0.0, low), max(most, high)
     pad = 0.06 * (right - left)
     color = style.method_style("dc").color
@@ -317,14 +314,14 @@ def divergence_bar(
         ],
         x=Axis((left - pad, right + pad), "divergence, in nats"),
         y=Axis((-1, 1), hidden=True),
-        height=height,
+        height=_BAR_HEIGHT,
     )
 
 
-def row_contributions(values: Array, most: float, *, height: int = style.HEIGHT) -> Panel:
+def row_contributions(values: Array, most: float) -> Panel:
     """Term of each simulation (n,) in the divergence, and their mean in red."""
     if values.size == 0:
-        return empty("No simulations yet", height=height)
+        return empty("No simulations yet")
     label = "log predictive density beyond guessing, in nats"
     x = Axis(style.padded(np.append(values, [0.0, most])), label)
     counts, edges = np.histogram(values, _BINS, x.limits)
@@ -339,5 +336,5 @@ def row_contributions(values: Array, most: float, *, height: int = style.HEIGHT)
         ],
         x=x,
         y=Axis((0, top), "simulations"),
-        height=height,
+        height=style.HEIGHT,
     )

@@ -52,6 +52,7 @@ _NULL = 2.5e-5  # seconds of training one of its networks, for each row
 _LEVEL = 0.05  # that a test must be able to reach
 
 _BINS = 30
+_MAP_HEIGHT = 320  # pixels
 _NUMBERED = 10  # observations whose every number stands on the axis
 _SHOWN = 1500  # draws on a map: more would hide one another
 _STRIPS = 5  # of each parameter, when asking how much d varies over a pair
@@ -251,7 +252,7 @@ class LC2ST(Method):
             pictures.append(
                 Drawn(
                     "p-value at every observation",
-                    pvalues_over_x(pvalues, np.asarray(arrays["adjusted"])),
+                    pvalues_by_observation(pvalues, np.asarray(arrays["adjusted"])),
                     "Open: each p-value by itself; filled: by Holm over all observations. If "
                     "q were correct at every one, filled points would lie above the dashed "
                     "line in 95 of 100 tests.",
@@ -321,10 +322,10 @@ def _chance(logits: Array) -> Array:
     return expit(logits.astype(np.float64)).astype(np.float32)
 
 
-def pp_plot(d: Array, nulls: Array, *, height: int = style.HEIGHT) -> Panel:
+def pp_plot(d: Array, nulls: Array) -> Panel:
     """The ECDF of d (K,) over q's draws, over the pointwise 95% of the nulls' (H, K)."""
     if d.size == 0:
-        return empty("No draws yet", height=height)
+        return empty("No draws yet")
     marks: list[Mark] = []
     if len(nulls):
         curves = np.stack([_ecdf(null) for null in nulls])  # (H, grid)
@@ -341,28 +342,24 @@ def pp_plot(d: Array, nulls: Array, *, height: int = style.HEIGHT) -> Panel:
         marks,
         x=Axis((0, 1), "d, the learned chance that a draw is the true value"),
         y=Axis((0, 1), "share of q's draws", percent=True),
-        height=height,
+        height=style.HEIGHT,
     )
 
 
-def null_of_t(
-    observed: float, nulls: Array, *, points: int = 1, height: int = style.HEIGHT
-) -> Panel:
+def null_of_t(observed: float, nulls: Array, *, points: int = 1) -> Panel:
     """T of the null classifiers (H,) in grey, their 95% quantile dashed, the observed T in red.
 
     Args:
         points: observations that share the 5% (Bonferroni, Holm's first step).
     """
     if nulls.size == 0 or not np.isfinite(observed):
-        return empty("No nulls yet", height=height)
+        return empty("No nulls yet")
     high = 1.15 * max(float(nulls.max()), observed) or 1.0
     counts, edges = np.histogram(nulls, _BINS, (0.0, high))
     critical = _critical(nulls, 0.05 / points)
     x = Axis((0, high), "T, mean squared distance of d from 1/2")
     hover, label = "T = %{x:.2g}: %{y} nulls", "null classifiers"
-    panel = null_histogram(
-        edges, counts, observed, x, label, hover=hover, critical=critical, height=height
-    )
+    panel = null_histogram(edges, counts, observed, x, label, hover=hover, critical=critical)
     if critical is None:
         return panel
     place = critical, 0.86 * panel.y.limits[1]
@@ -370,16 +367,16 @@ def null_of_t(
     return replace(panel, marks=[*panel.marks, words])
 
 
-def map_of(theta: Array, d: Array, names: Sequence[str] = (), *, height: int = 320) -> Panel:
+def map_of(theta: Array, d: Array, names: Sequence[str] = ()) -> Panel:
     """q's draws theta (K, D) at one observation, coloured by d (K,) around 1/2.
 
     Of several parameters, the two over which d varies most. One parameter: a histogram.
     """
     if d.size == 0 or theta.shape[-1] == 0:
-        return empty("No draws yet", height=height)
+        return empty("No draws yet", height=_MAP_HEIGHT)
     reach = max(_LEAST_REACH, float(np.quantile(np.abs(d - 0.5), 0.98)))
     if theta.shape[1] == 1:
-        return _histogram(theta[:, 0], d, parameter_name(names, 0), reach, height)
+        return _histogram(theta[:, 0], d, parameter_name(names, 0), reach)
     first, second = _pair(theta, d)
     rows = np.linspace(0, len(d) - 1, min(len(d), _SHOWN)).astype(int)
     across, up = theta[rows, first], theta[rows, second]
@@ -390,30 +387,16 @@ def map_of(theta: Array, d: Array, names: Sequence[str] = (), *, height: int = 3
         [dots],
         x=Axis(style.padded(across), parameter_name(names, first)),
         y=Axis(style.padded(up), parameter_name(names, second)),
-        height=height,
+        height=_MAP_HEIGHT,
     )
 
 
-def pvalues_over_x(
-    pvalues: Array,
-    adjusted: Array,
-    x: Array | None = None,
-    *,
-    name: str = "",
-    height: int = style.HEIGHT,
-) -> Panel:
-    """p at each observation, raw (open) and Holm-adjusted (filled).
-
-    Args:
-        pvalues: (P,).
-        adjusted: (P,).
-        x: a number (P,) to place each observation along; else they are numbered from 1.
-        name: what that number is.
-    """
+def pvalues_by_observation(pvalues: Array, adjusted: Array) -> Panel:
+    """p at each observation (P,), raw (open) and Holm-adjusted (filled)."""
     if pvalues.size == 0:
-        return empty("No observations yet", height=height)
-    place: Array = np.arange(1.0, len(pvalues) + 1) if x is None else np.asarray(x)
-    whole = list(range(1, len(pvalues) + 1)) if x is None and len(pvalues) <= _NUMBERED else None
+        return empty("No observations yet")
+    place = np.arange(1.0, len(pvalues) + 1)
+    whole = list(range(1, len(pvalues) + 1)) if len(pvalues) <= _NUMBERED else None
     floor = 0.7 * min(0.05, float(pvalues.min()))
     color = style.method_style("lc2st").color
     return Panel(
@@ -424,9 +407,9 @@ def pvalues_over_x(
             ),
             Points(place, adjusted, color=color, size=8, hover="p by Holm %{y:.3f}"),
         ],
-        x=Axis(style.padded(place), name or "observation", ticks=whole),
+        x=Axis(style.padded(place), "observation", ticks=whole),
         y=Axis((floor, 1.3), "p", log=True, ticks=(0.001, 0.01, 0.05, 0.2, 1)),
-        height=height,
+        height=style.HEIGHT,
         margin=44,
     )
 
@@ -500,7 +483,7 @@ def _strips(values: Array) -> Integers:
     return np.searchsorted(edges, values, side="right").astype(np.int64)
 
 
-def _histogram(values: Array, d: Array, name: str, reach: float, height: int) -> Panel:
+def _histogram(values: Array, d: Array, name: str, reach: float) -> Panel:
     limits = style.padded(values)
     counts, edges = np.histogram(values, _BINS, limits)
     sums, _ = np.histogram(values, _BINS, limits, weights=d)
@@ -510,5 +493,5 @@ def _histogram(values: Array, d: Array, name: str, reach: float, height: int) ->
         [Bars(edges, counts, color=_shades(mean, reach), opacity=0.9, hover=hover)],
         x=Axis(limits, name),
         y=Axis((0, 1.1 * float(counts.max())), "q's draws"),
-        height=height,
+        height=_MAP_HEIGHT,
     )

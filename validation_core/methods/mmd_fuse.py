@@ -41,6 +41,7 @@ _FLOP = 1e-11  # seconds for a multiplication in a matrix product
 _SIDE_ROWS = 10  # of each sample of an upload: fewer have too few relabelings to be sure
 
 _LEVEL = 0.05
+_BINS = 40  # of the null of relabelings
 _FAMILIES = {"Laplace, L1": ("solid", "circle"), "Gaussian, L2": ("dash", "square")}
 _READ_NULL = (
     "Grey: the statistic after rows were exchanged at random between p and q. Dashed: what 1 "
@@ -279,19 +280,14 @@ class MMDFuse(Method):
 
 
 def null_of_relabelings(
-    values: Array,
-    observed: float | Array,
-    label: str = "fused statistic",
-    *,
-    bins: int = 40,
-    height: int = style.HEIGHT,
+    values: Array, observed: float | Array, label: str = "fused statistic"
 ) -> Panel:
     """Statistics (B,) of relabelings in grey, the observed one as a line."""
     if np.size(values) == 0 or not np.isfinite(observed):
-        return empty("No relabelings yet", height=height)
+        return empty("No relabelings yet")
     statistic = float(observed)
     reach = _limits(np.append(values, statistic))
-    counts, edges = np.histogram(values, bins, (float(values.min()), _above(values)))
+    counts, edges = np.histogram(values, _BINS, (float(values.min()), _above(values)))
     return null_histogram(
         edges,
         counts,
@@ -300,13 +296,10 @@ def null_of_relabelings(
         "relabelings",
         hover="%{x:.3g}: %{y}",
         critical=float(np.quantile(values, 1 - _LEVEL)),
-        height=height,
     )
 
 
-def mmd_by_bandwidth(
-    kernels: Array, bandwidths: Array, high: Array, pvalues: Array, *, height: int = style.HEIGHT
-) -> Panel:
+def mmd_by_bandwidth(kernels: Array, bandwidths: Array, high: Array, pvalues: Array) -> Panel:
     """Normalised MMD^2 (2 F,) of F Laplace and F Gaussian kernels by their bandwidths.
 
     Args:
@@ -316,7 +309,7 @@ def mmd_by_bandwidth(
         pvalues: of each kernel alone.
     """
     if np.size(kernels) == 0:
-        return empty("No kernels yet", height=height)
+        return empty("No kernels yet")
     color = style.method_style("mmd_fuse").color
     marks: list[Mark] = [HLine(0, dash="dash")]
     families = (np.reshape(each, (2, -1)) for each in (kernels, bandwidths, high, pvalues))
@@ -341,7 +334,7 @@ def mmd_by_bandwidth(
         marks,
         x=Axis((0, 1.03), "bandwidth, of the largest", percent=True),
         y=Axis(_limits(np.append(kernels, high), headroom=0.3), "normalised MMD²"),
-        height=height,
+        height=style.HEIGHT,
         legend=[(name, color, symbol) for name, (_, symbol) in _FAMILIES.items()],
     )
 

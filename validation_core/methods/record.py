@@ -176,7 +176,7 @@ def few_draws_text(record: Record) -> str:
 def distance_sentences(records: Sequence[Record]) -> tuple[str, ...]:
     """How far q is from the truth by CoLT's measure, in a sentence; none where it did not run."""
     return tuple(
-        "CoLT's d~, the largest difference between p's mass and q's over balls around the "
+        "CoLT's d~, the largest difference between p's mass and q's over regions around the "
         f"learned centre: {_distance(record)}; 0 if q were correct."
         f"{few_draws_text(record)}"
         for record in records

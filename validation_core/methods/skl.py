@@ -333,7 +333,7 @@ def null(edges: Array, counts: Array, observed: float, *, height: int = style.HE
     return null_histogram(edges, counts, observed, x, "relabelings", hover=hover, height=height)
 
 
-def weighted(found: Sequence[_Numbers], *, height: int = style.HEIGHT) -> Panel:
+def weighted(found: Sequence[_Numbers]) -> Panel:
     """Divergence that remains with M draws of q weighed: m, estimate, low, high of each."""
     m, mean, low, high = (
         np.array([float(row[name]) for row in found]) for name in ("m", "estimate", "low", "high")
@@ -347,11 +347,11 @@ def weighted(found: Sequence[_Numbers], *, height: int = style.HEIGHT) -> Panel:
         ],
         x=Axis((0.8, 1.25 * float(m.max())), "draws of q that are weighed, M", log=True, ticks=m),
         y=Axis(_with_zero(low, high), "divergence left, nats"),
-        height=height,
+        height=style.HEIGHT,
     )
 
 
-def compared(exact: _Numbers, estimate: _Numbers, *, height: int = 150) -> Panel:
+def compared(exact: _Numbers, estimate: _Numbers) -> Panel:
     """The divergence by log densities, and a classifier's estimate of it, with intervals."""
     both = [
         ("log densities", exact, "low", "high"),
@@ -376,7 +376,7 @@ def compared(exact: _Numbers, estimate: _Numbers, *, height: int = 150) -> Panel
         ],
         x=Axis(_with_zero(low, high), "symmetric divergence, nats"),
         y=Axis.of_rows([name for name, *_ in both]),
-        height=height,
+        height=150,
     )
 
 

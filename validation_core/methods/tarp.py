@@ -231,17 +231,17 @@ def area_to_curve_text(arrays: Mapping[str, Array]) -> str:
     )
 
 
-def coverage_curve(u: Array, level: float = 0.95, *, height: int = _HEIGHT) -> Panel:
+def coverage_curve(u: Array) -> Panel:
     """Share of ranks u (n,) up to each level in [0, 1], over the whole range.
 
-    Grey: where the whole curve stays with this chance when q = p. Coloured: the bootstrap band
+    Grey: where the whole curve stays in 95 of 100 tables when q = p. Coloured: the bootstrap band
     over simulations, at each level by itself.
     """
     if u.size == 0:
-        return empty("No coverage yet", height=height)
+        return empty("No coverage yet", height=_HEIGHT)
     levels = statistics.GRID
-    low, high = statistics.ecdf_band(u.size, level, levels)
-    ends = bootstrap_band(u, stream(0, "coverage band"), level, levels)
+    low, high = statistics.ecdf_band(u.size, grid=levels)
+    ends = bootstrap_band(u, stream(0, "coverage band"), levels=levels)
     return Panel(
         [
             Band(levels, levels + low, levels + high, opacity=0.3),
@@ -255,7 +255,7 @@ def coverage_curve(u: Array, level: float = 0.95, *, height: int = _HEIGHT) -> P
         ],
         x=Axis((0, 1), "level: q's mass in the ball", percent=True),
         y=Axis((0, 1), "expected coverage", percent=True),
-        height=height,
+        height=_HEIGHT,
     )
 
 

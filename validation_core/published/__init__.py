@@ -9,8 +9,8 @@ from validation_core.published.conformal import LENSING_BETA, LENSING_GAMMA
 from validation_core.published.printed import (
     PAPERS,
     PaperName,
-    Place,
     PrintedNumber,
+    PrintedPlace,
     PrintedTable,
     column_text,
 )
@@ -27,8 +27,8 @@ __all__ = [
     "TREE",
     "TYPE_ONE",
     "PaperName",
-    "Place",
     "PrintedNumber",
+    "PrintedPlace",
     "PrintedTable",
     "column_text",
 ]

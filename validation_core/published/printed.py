@@ -13,7 +13,7 @@ PAPERS: dict[PaperName, str] = {
     "divergence": "Symmetric divergence",
 }
 """The three papers, by name."""
-Place = float | tuple[int, int] | str
+PrintedPlace = float | tuple[int, int] | str
 """Where a number holds: a gamma, beta or alpha, the dimensions of (x, theta), or a picture."""
 
 
@@ -22,7 +22,7 @@ class PrintedNumber:
     """A number as a paper prints it."""
 
     row: str
-    place: Place
+    place: PrintedPlace
     value: float
     se: float | None = None
     """Standard error over training seeds."""
@@ -38,7 +38,7 @@ class PrintedTable:
     title: str
     axis: str
     """Name of the places."""
-    places: tuple[Place, ...]
+    places: tuple[PrintedPlace, ...]
     values: Mapping[str, tuple[float, ...]]
     """By row, which is a test mostly: a number for each place."""
     errors: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
@@ -53,13 +53,13 @@ class PrintedTable:
         """Every number, row by row."""
         return tuple(self.at(row, place) for row in self.values for place in self.places)
 
-    def at(self, row: str, place: Place) -> PrintedNumber:
+    def at(self, row: str, place: PrintedPlace) -> PrintedNumber:
         """The number of a row at a place."""
         i = self.places.index(place)
         se = self.errors[row][i] if row in self.errors else None
         return PrintedNumber(row, place, self.values[row][i], se)
 
-    def rate(self, row: str, place: Place) -> float:
+    def rate(self, row: str, place: PrintedPlace) -> float:
         """That number as a share of test sets."""
         return self.at(row, place).value / self.scale
 
@@ -69,6 +69,6 @@ class PrintedTable:
         return value if number.se is None else f"{value} ± {number.se:{self.form}}"
 
 
-def column_text(place: Place) -> str:
+def column_text(place: PrintedPlace) -> str:
     """A place as a column's title: `0.5`, `(3, 3)`."""
     return f"{place:g}" if isinstance(place, float) else str(place)

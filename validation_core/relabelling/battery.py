@@ -19,11 +19,18 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, pdtr, pdtrc
 
 from validation_core.pieces import slices
-from validation_core.relabelling.families import ALL, EVERYWHERE, OWN, WHITENED, Family, Kind
+from validation_core.relabelling.families import (
+    ALL,
+    EVERYWHERE,
+    OWN,
+    WHITENED,
+    Family,
+    StatisticKind,
+)
 from validation_core.relabelling.features import Block, Feature
 from validation_core.relabelling.magnitudes import Support
 from validation_core.relabelling.places import ContrastWeights, XFunctions
-from validation_core.relabelling.pools import Pools, SlotRanks, Slots
+from validation_core.relabelling.pools import Pools, SlotNumbers, SlotRanks
 from validation_core.types import Array, Integers
 
 _NUMBERS = 1_000_000  # of features times rows gathered at a time
@@ -39,7 +46,7 @@ class Cell:
     """A claim that a panel can make, shared by several statistics."""
 
     family: Family
-    kind: Kind
+    kind: StatisticKind
     of: str
     which: tuple[int, ...]
     along: int | None = None
@@ -75,7 +82,7 @@ class _BlockStatistics:
 class _Squares:
     """Sums over parameters of one kind's squared standardised statistics."""
 
-    kind: Kind
+    kind: StatisticKind
     features: Integers
     """(D,) one for each parameter."""
     whitening: NDArray[np.float32]
@@ -121,7 +128,7 @@ class Battery:
             ]
         return tuple(cells)
 
-    def statistics(self, slots: Slots) -> NDArray[np.float32]:
+    def statistics(self, slots: SlotNumbers) -> NDArray[np.float32]:
         """The largest |z| of every cell, (B, C), for labellings (B, N); of `squares` the sum."""
         out, last = [], []
         for part in self.parts:
@@ -134,7 +141,7 @@ class Battery:
                 last += [self.support.statistics(at)] if self.support is not None else []
         return np.concatenate([*out, *last], axis=1)
 
-    def over_x_permuted(self, orders: Slots) -> NDArray[np.float32]:
+    def over_x_permuted(self, orders: SlotNumbers) -> NDArray[np.float32]:
         """`statistics` of the observed labelling's cells over x (B, C'), with rows permuted among
         the x, each with its features and their variances: their law if errors were alike at every
         x.
@@ -157,7 +164,7 @@ class Battery:
         return np.concatenate(out, axis=1) if out else np.empty((len(orders), 0), np.float32)
 
     def statistics_in_pieces(
-        self, slots: Slots, progress: Callable[[float], None] = lambda done: None
+        self, slots: SlotNumbers, progress: Callable[[float], None] = lambda done: None
     ) -> NDArray[np.float32]:
         """`statistics` of any number of labellings (B, N), some at a time."""
         z = np.empty((len(slots), len(self.cells)), np.float32)
@@ -341,17 +348,17 @@ def _block_statistics(block: Block, where: XFunctions | None, played: Array) -> 
             ]
         cells += [Cell("together_over_x", one.kind, ALL, (), EVERYWHERE) for one in squares]
     return _BlockStatistics(
-        block,
-        np.array(order),
-        sided,
-        scale.astype(np.float32),
-        np.array(starts),
-        counted,
-        block.mean[:, counted].sum(axis=0, dtype=np.float64).astype(np.float32),
-        near,
-        weights,
-        squares,
-        tuple(cells),
+        block=block,
+        order=np.array(order),
+        sided=sided,
+        scale=scale.astype(np.float32),
+        starts=np.array(starts),
+        counted=counted,
+        expected=block.mean[:, counted].sum(axis=0, dtype=np.float64).astype(np.float32),
+        places=near,
+        weights=weights,
+        squares=squares,
+        cells=tuple(cells),
     )
 
 

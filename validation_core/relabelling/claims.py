@@ -14,7 +14,7 @@ from validation_core.relabelling.families import LEARNED, OWN, SUMS, Family
 from validation_core.relabelling.magnitudes import FAR
 from validation_core.relabelling.own_nulls import ASKED
 from validation_core.relabelling.result import Claim, OmnibusResult
-from validation_core.text import share_text, signed_text
+from validation_core.text import list_text, share_text, signed_text
 from validation_core.types import Array
 
 TITLES: Mapping[Family, str] = {
@@ -482,6 +482,21 @@ def quantity_name(names: Sequence[str], which: int) -> str:
     return names[which] if which < len(names) else f"quantity {which + 1}"
 
 
-def x_column_name(which: int, x_names: Sequence[str] = ()) -> str:
+def x_column_name(which: int, x_names: Sequence[str]) -> str:
     """The name of a column of x; numbered from 1 where it has none."""
     return x_names[which] if which < len(x_names) else f"x_{which + 1}"
+
+
+def x_columns_text(columns: Sequence[int], x_names: Sequence[str]) -> str:
+    """Columns of x by name, three or more in a row by their ends: `week5 to week8 and dose`."""
+    runs: list[list[int]] = []
+    for column in columns:
+        if runs and column == runs[-1][-1] + 1:
+            runs[-1].append(column)
+        else:
+            runs.append([column])
+    words: list[str] = []
+    for run in runs:
+        named = [x_column_name(column, x_names) for column in run]
+        words += [f"{named[0]} to {named[-1]}"] if len(run) > 2 else named
+    return list_text(words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-Kind = Literal["mean", "width", "shape", "pair", "score", "far", "gap", "range", "bounds"]
+StatisticKind = Literal["mean", "width", "shape", "pair", "score", "far", "gap", "range", "bounds"]
 Family = Literal[
     "means",
     "widths",

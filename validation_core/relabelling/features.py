@@ -20,7 +20,14 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.relabelling.families import LEARNED, OWN, RATIOS, WEIGHT, Family, Kind
+from validation_core.relabelling.families import (
+    LEARNED,
+    OWN,
+    RATIOS,
+    WEIGHT,
+    Family,
+    StatisticKind,
+)
 from validation_core.relabelling.magnitudes import FAR
 from validation_core.relabelling.normal_scores import normal_scores, width_scores
 from validation_core.relabelling.pools import Pools, SlotRanks
@@ -36,7 +43,7 @@ class Feature:
     """One function of a slot."""
 
     family: Family
-    kind: Kind
+    kind: StatisticKind
     of: str
     which: tuple[int, ...] = ()
     one_sided: bool = False
@@ -111,7 +118,7 @@ def _skew(u: Array) -> Array:
     return z * (np.square(z) - 3)
 
 
-_MARGINAL: tuple[tuple[Kind, RankFunction, bool], ...] = (
+_MARGINAL: tuple[tuple[StatisticKind, RankFunction, bool], ...] = (
     ("mean", normal_scores, True),
     ("width", width_scores, True),
     ("width", lambda u: np.square(normal_scores(u)) - 1, False),

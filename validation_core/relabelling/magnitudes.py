@@ -24,7 +24,7 @@ _NEAREST = 1e-6  # robust sds: nearer points coincide
 _MAD = 1.4826  # times the median absolute deviation is the sd of a normal law
 
 
-Counts = NDArray[np.integer]
+_Counts = NDArray[np.integer]
 
 
 class Magnitudes(NamedTuple):
@@ -66,7 +66,7 @@ def magnitudes(values: Array, chosen: Integers) -> Magnitudes:
 
 
 def magnitudes_beside(
-    ordered: Array, truth: Array, below: Counts | None = None, own_below: Counts | None = None
+    ordered: Array, truth: Array, below: _Counts | None = None, own_below: _Counts | None = None
 ) -> Magnitudes:
     """Magnitudes of truths (T, N) whose rows' draws are the slots.
 
@@ -93,7 +93,7 @@ def magnitudes_beside(
     return Magnitudes(truth.T, _far(truth, centre, spread).T, _log_gap(gap, spread).T)
 
 
-def _searched(ordered: Array, values: Array) -> Counts:
+def _searched(ordered: Array, values: Array) -> _Counts:
     """Places of values (N, T) in their ascending rows (N, K)."""
     return np.stack([row.searchsorted(some) for row, some in zip(ordered, values, strict=True)])
 

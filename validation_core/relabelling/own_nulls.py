@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +36,7 @@ from scipy.special import ndtr
 
 from validation_core.relabelling.battery import Battery
 from validation_core.relabelling.calibration import CalibratedTest
-from validation_core.relabelling.families import Kind
+from validation_core.relabelling.families import StatisticKind
 from validation_core.relabelling.magnitudes import Magnitudes, centres, magnitudes_beside
 from validation_core.relabelling.normal_scores import EDGE, normal_scores, width_scores
 from validation_core.relabelling.pools import SlotRanks
@@ -45,7 +46,7 @@ from validation_core.types import Array, Integers
 
 ASKED = 0.2
 """Adjusted p up to which a claim's own null is asked: no claim is named at a higher level."""
-_REMOVED: dict[Kind, int] = {
+_REMOVED: dict[StatisticKind, int] = {
     "mean": 0, "width": 1, "shape": 2, "pair": 2, "far": 2, "gap": 2, "range": 2
 }  # fmt: skip
 """What is removed from the tables that test each kind of claim: width, bias, or either."""
@@ -53,11 +54,11 @@ _OFF = (-2.0, -1.0, 0.0, 1.0, 2.0)
 """Standard errors by which the bias, or the width, that is removed lies off its estimate."""
 _OFF_WIDTH = (-2.0, 0.0, 2.0)
 """Those of the width beside each bias."""
-_BY_SCORES = (slice(0, 1), slice(1, 2), slice(2, 3))
-"""Tables without width, bias, or either, in normal scores."""
-_BY_VALUES = (slice(3, 8), slice(8, 13), slice(13, 28))
-"""The same in the parameter's own units."""
-_MAGNITUDES: tuple[Kind, ...] = ("far", "gap", "range")
+_TABLES = (1, 1, 1, len(_OFF), len(_OFF), len(_OFF) * len(_OFF_WIDTH))
+"""Numbers of tables without width, bias, or either: in normal scores, then in own units."""
+_PLACES = tuple(slice(*ends) for ends in pairwise(accumulate(_TABLES, initial=0)))
+_BY_SCORES, _BY_VALUES = _PLACES[:3], _PLACES[3:]
+_MAGNITUDES: tuple[StatisticKind, ...] = ("far", "gap", "range")
 _TIED = 0.01  # share of true values that equal a draw at their x: from there on they repeat
 _NAMED_ALONE = ("norm", "densities", "learned", "observation", "own", "weights")
 """Families whose claims say no more than that q is wrong by this measure. Of an own quantity f
@@ -134,10 +135,10 @@ def _pvalues_over_x(
 
 
 def _pvalues_of_kind(
-    kind: Kind, tested: CalibratedTest, at: Integers, without: NDArray[np.float32]
+    kind: StatisticKind, tested: CalibratedTest, at: Integers, without: NDArray[np.float32]
 ) -> Array:
     """p of all claims of a kind where other errors are removed, in whichever way leaves less:
-    from the -log p (3 or 28, C) without them."""
+    from the -log p (T, C) of the tables without them."""
     removed = _REMOVED[kind]
     ways = [*([] if kind in _MAGNITUDES else without[_BY_SCORES[removed]])]
     ways += [*without[_BY_VALUES[removed]]]
@@ -158,7 +159,7 @@ def _tied_parameters(battery: Battery, values: tuple[Array, Array] | None) -> se
 def _statistics_without_errors(
     battery: Battery, scores: Sequence[SlotRanks], values: tuple[Array, Array] | None
 ) -> NDArray[np.float32]:
-    """Statistics (3 or 28, C) of truths without width, bias, and either; by scores, then values.
+    """Statistics (T, C) of truths without width, bias, and either; by scores, then values.
 
     Of the first block alone: no other's claims are asked.
     """
@@ -183,12 +184,12 @@ def _statistics_without_errors(
 
 
 def _without_errors(own: SlotRanks, drawn: tuple[Array, Array] | None) -> SlotRanks:
-    """A parameter's truths (3 or 28, n) freed of width, of bias, and of either."""
+    """A parameter's truths (T, n) freed of width, of bias, and of either."""
     by_scores = _moved_by_scores(own.u[0])
     if drawn is None or own.magnitude is None:
         return replace(own, u=by_scores)
     truth, draws = drawn
-    moved = _moved_by_values(truth, draws)  # (25, n)
+    moved = _moved_by_values(truth, draws)
     u = midranks_among(moved, draws).astype(np.float32)
     there = magnitudes_beside(np.sort(draws, axis=1), moved.T)
     magnitude = Magnitudes(*(
@@ -207,7 +208,7 @@ def _moved_by_scores(u: Array) -> Array:
 
 
 def _moved_by_values(truth: Array, draws: Array) -> Array:
-    """True values (n,) moved and scaled about the median of their draws (n, P): (25, n)."""
+    """True values (n,) moved and scaled about the median of draws (n, P): a row for each table."""
     centre, spread = (part[:, 0] for part in centres(draws))
     with np.errstate(over="ignore", invalid="ignore"):
         off = np.clip(np.nan_to_num((truth - centre) / spread), -_FARTHEST, _FARTHEST)

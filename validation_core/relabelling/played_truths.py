@@ -23,28 +23,28 @@ from numpy.typing import NDArray
 from validation_core.pieces import slices
 from validation_core.types import Array, Integers, PosteriorTable
 
-Places = Integers
+SlotPlaces = Integers
 S = TypeVar("S", bound=np.generic)
 
 _NUMBERS_AT_ONCE = 1 << 21  # of truths made at a time: bounds the memory
 _LARGE = 10_000  # truths of a table from which on an eighth of that: its draws are there too
 
 
-def pick_slots(tables: int, rows: int, slots: int, rng: np.random.Generator) -> Places:
+def pick_slots(tables: int, rows: int, slots: int, rng: np.random.Generator) -> SlotPlaces:
     """Slots (tables, rows) that play the truth, each of a row's equally often, independently."""
     return rng.integers(slots, size=(tables, rows))
 
 
 def pick_slots_after_observed(
     tables: int, rows: int, slots: int, rng: np.random.Generator
-) -> Places:
+) -> SlotPlaces:
     """The observed table, whose truths are slots 0, then others: (1 + tables, rows)."""
     which = pick_slots(tables + 1, rows, slots, rng)
     which[0] = 0
     return which
 
 
-def played(scores: NDArray[S], which: Places) -> NDArray[S]:
+def played(scores: NDArray[S], which: SlotPlaces) -> NDArray[S]:
     """Scores of the slots that play the truth.
 
     Args:
@@ -74,7 +74,7 @@ class SelfMadeTables:
 
     rows: PosteriorTable
     """The table; its own truths are not looked at."""
-    which: Places
+    which: SlotPlaces
     """The draw (T, n) that is the truth of a row, and no draw there."""
     truths: Array | None = None
     """Where that draw was moved (T, n, D); None leaves it as it is, so that q is right."""
@@ -82,7 +82,7 @@ class SelfMadeTables:
     def __len__(self) -> int:
         return len(self.which)
 
-    def at(self, places: Places) -> SelfMadeTables:
+    def at(self, places: SlotPlaces) -> SelfMadeTables:
         """The same tables, some of their rows."""
         rows = PosteriorTable(self.rows.theta[places], self.rows.x[places], self.rows.q[places])
         truths = None if self.truths is None else self.truths[:, places]

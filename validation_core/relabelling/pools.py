@@ -18,7 +18,7 @@ from validation_core.relabelling.magnitudes import Magnitudes, magnitudes
 from validation_core.statistics.ranks import midranks
 from validation_core.types import Array, Integers, PosteriorTable
 
-Slots = NDArray[np.int32]
+SlotNumbers = NDArray[np.int32]
 
 PLAYERS = 63
 """Draws of each row that may play the truth: more would change no rank, only how often each of
@@ -42,7 +42,7 @@ class Pools:
 
     size: Integers
     """(N,) slots of each row's pool."""
-    observed: Slots
+    observed: SlotNumbers
     """(N,) the slot that is the truth."""
     first: Integers
     """(N,) where the row's pool begins among all slots."""
@@ -60,7 +60,7 @@ class Pools:
         """Slots of all pools."""
         return int((self.first + self.size).max())
 
-    def labellings(self, count: int, rng: np.random.Generator) -> Slots:
+    def labellings(self, count: int, rng: np.random.Generator) -> SlotNumbers:
         """Slots (count, N) that play the truth: in a shared pool each row has another one.
 
         Pools of unequal sizes, and rows that share one, are beyond `played_truths.pick_slots`.
@@ -192,7 +192,7 @@ def norms(values: Array, points: Array | None = None) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class PooledScores:
+class ScoredPools:
     """A table's pools and the scores of their slots."""
 
     pools: Pools
@@ -206,12 +206,12 @@ class PooledScores:
 def pooled_scores(
     table: PosteriorTable,
     parameters: Integers,
-    groups: Integers | None = None,
+    groups: Integers | None,
     *,
     truths: bool = True,
-    rows: Integers | None = None,
+    rows: Integers | None,
     aside: int = 0,
-) -> PooledScores:
+) -> ScoredPools:
     """Every parameter's score and, of several parameters, that of their norm.
 
     Args:
@@ -244,7 +244,7 @@ def pooled_scores(
         values[:, 0] = table.theta[:, parameters]
         chosen = np.append(0, 1 + chosen)
     scores = _scores(values, parameters, chosen)
-    return PooledScores(_pools_of(n, len(chosen)), scores, *_moments(values))
+    return ScoredPools(_pools_of(n, len(chosen)), scores, *_moments(values))
 
 
 def in_units(values: Array) -> Array:
@@ -289,7 +289,7 @@ def _shared_pools(
     groups: Integers,
     tested: NDArray[np.bool_],
     aside: int,
-) -> PooledScores:
+) -> ScoredPools:
     """Pools of rows that share their draws: every tested truth of a group, then its draws."""
     n, k, _ = table.q.shape
     free = np.arange(k) if tested.all() else halves(k)[1]
@@ -314,7 +314,7 @@ def _shared_pools(
         if len(own) > 1:
             shared.append(own)
     joined = tuple(_joined(some) for some in zip(*parts, strict=True))
-    return PooledScores(Pools(size, observed, first, tuple(shared)), joined, mean, spread)
+    return ScoredPools(Pools(size, observed, first, tuple(shared)), joined, mean, spread)
 
 
 def _joined(pools: tuple[SlotRanks, ...]) -> SlotRanks:
@@ -333,7 +333,7 @@ def _most_draws(rows: int) -> int:
 
 
 def score_at_rows(
-    name: str, pools: Pools, rows: Integers, values: Array, *, which: int = -1, ratio: bool = False
+    name: str, pools: Pools, rows: Integers, values: Array, *, which: int, ratio: bool
 ) -> SlotRanks:
     """A score that is known at some rows.
 

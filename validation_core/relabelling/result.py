@@ -20,11 +20,11 @@ from validation_core.relabelling.families import (
     WEIGHT,
     WHITENED,
     Family,
-    Kind,
+    StatisticKind,
 )
 from validation_core.types import Array
 
-_FAMILIES, _KINDS = get_args(Family), get_args(Kind)
+_FAMILIES, _KINDS = get_args(Family), get_args(StatisticKind)
 _OF = (ALL, "norm", "log_q", "log_ratio", *LEARNED, WHITENED, OWN, "normal_ratio", WEIGHT)
 _ALONG = ("x", "component", "mean", "products", "balls", "near", "everywhere")
 _NONE = -1  # in the codes of cells
@@ -49,7 +49,7 @@ class Claim:
     """Claim of a cell whose p is small."""
 
     family: Family
-    kind: Kind
+    kind: StatisticKind
     of: str
     """theta, norm, log_q, log_ratio, normal_ratio, log_w, own or a learned
     score."""

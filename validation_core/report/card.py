@@ -116,6 +116,25 @@ def image(card: Card, name: str = "", suffix: str = ".png") -> bytes:
 def _sheet(card: Card, name: str) -> str:
     """The card as one SVG: text to the right of its picture."""
     color = COLORS[card.state] or "#8A8F98"
+    heading, top = _heading(card, color)
+    left, bottom, picture = float(_MARGIN), top, list[str]()
+    if card.picture is not None:
+        picture, bottom = _sheet_picture(card.picture, left, top)
+        left += _SHEET_PICTURE[0] + _GAP
+    text, y = _facts_and_steps(card, left, top + 14)
+    height = round(max(bottom, y) + 34)
+    last = f"{card.loaded}{f' · {name}' if name else ''} · NPT Lab"
+    parts = [*heading, *picture, *text, svg_line(_MARGIN, height - 16, last, 14, _SOFT)]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
+        f'viewBox="0 0 {_WIDTH} {height}" font-family="NPT Card">'
+        f'<rect width="{_WIDTH}" height="{height}" fill="{PAPER}"/>'
+        f'<rect width="8" height="{height}" fill="{color}"/>{"".join(parts)}</svg>'
+    )
+
+
+def _heading(card: Card, color: str) -> tuple[list[str], float]:
+    """Warning, title and sentence, and where what is below them begins."""
     y, parts = float(_MARGIN), []
     for line in wrap_text(card.warning or "", _WIDTH - 2 * _MARGIN - 20, _BODY):
         if line:
@@ -126,49 +145,50 @@ def _sheet(card: Card, name: str) -> str:
         f'<circle cx="{_MARGIN + 10}" cy="{y - 9}" r="9" fill="{color}"/>',
         svg_line(_MARGIN + 30, y, card.title, 28, bold=True),
     ]
-    y += 32
-    for line in wrap_text(card.sentence, _WIDTH - 2 * _MARGIN, _BODY):
-        parts.append(svg_line(_MARGIN, y, line, _BODY))
-        y += _LINE
-    top, left = y + 6, float(_MARGIN)
-    bottom = top
-    if card.picture is not None:
-        panel = card.picture.picture
-        assert isinstance(panel, Panel), "a card has one panel"
-        lines = wrap_text(card.picture.title, _SHEET_PICTURE[0], 16, bold=True)
-        for i, line in enumerate(lines):
-            parts.append(svg_line(left, top + 14 + 20 * i, line, 16, bold=True))
-        drawing = svg.svg(panel, _SHEET_PICTURE[0], height=_SHEET_PICTURE[1], ink=INK, paper=PAPER)
-        under = top + 4 + 20 * len(lines)
-        parts.append(f'<g transform="translate({left} {under})">{drawing}</g>')
-        bottom = under + _SHEET_PICTURE[1] + 20
-        for line in wrap_text(card.picture.caption, _SHEET_PICTURE[0], 14):
-            parts.append(svg_line(left, bottom, line, 14, _SOFT))
-            bottom += 19
-        left += _SHEET_PICTURE[0] + _GAP
-    wide, y = _WIDTH - _MARGIN - left, top + 14
+    sentence, y = _paragraph(card.sentence, _MARGIN, y + 32, _WIDTH - 2 * _MARGIN, _LINE)
+    return [*parts, *sentence], y + 6
+
+
+def _sheet_picture(drawn: Drawn, left: float, top: float) -> tuple[list[str], float]:
+    """A figure between its title and its caption, and where it ends."""
+    panel, (width, height) = drawn.picture, _SHEET_PICTURE
+    assert isinstance(panel, Panel), "a card has one panel"
+    title = wrap_text(drawn.title, width, 16, bold=True)
+    parts = [
+        svg_line(left, top + 14 + 20 * i, line, 16, bold=True) for i, line in enumerate(title)
+    ]
+    drawing = svg.svg(panel, width, height=height, ink=INK, paper=PAPER)
+    under = top + 4 + 20 * len(title)
+    parts.append(f'<g transform="translate({left} {under})">{drawing}</g>')
+    y = under + height + 20
+    for line in wrap_text(drawn.caption, width, 14):
+        parts.append(svg_line(left, y, line, 14, _SOFT))
+        y += 19
+    return parts, y
+
+
+def _facts_and_steps(card: Card, left: float, y: float) -> tuple[list[str], float]:
+    """The facts, each under its label, then the numbered steps, and where they end."""
+    parts, wide, step = [], _WIDTH - _MARGIN - left, _LINE - 2
     for fact in card.facts:
         parts.append(svg_line(left, y, fact.label, _BODY, bold=True))
-        y += _LINE - 2
-        for line in wrap_text(fact.text, wide, _BODY):
-            parts.append(svg_line(left, y, line, _BODY))
-            y += _LINE - 2
+        text, y = _paragraph(fact.text, left, y + step, wide, step)
+        parts += text
         y += 8
     parts.append(svg_line(left, y, "Next", _BODY, bold=True))
-    y += _LINE - 2
-    for i, step in enumerate(card.next_steps, 1):
-        for j, line in enumerate(wrap_text(step, wide - 22, _BODY)):
-            if j == 0:
-                parts.append(svg_line(left, y, f"{i}.", _BODY))
-            parts.append(svg_line(left + 22, y, line, _BODY))
-            y += _LINE - 2
+    y += step
+    for i, words in enumerate(card.next_steps, 1):
+        parts.append(svg_line(left, y, f"{i}.", _BODY))
+        text, y = _paragraph(words, left + 22, y, wide - 22, step)
+        parts += text
         y += 3
-    height = round(max(bottom, y) + 34)
-    last = f"{card.loaded}{f' · {name}' if name else ''} · NPT Lab"
-    parts.append(svg_line(_MARGIN, height - 16, last, 14, _SOFT))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
-        f'viewBox="0 0 {_WIDTH} {height}" font-family="NPT Card">'
-        f'<rect width="{_WIDTH}" height="{height}" fill="{PAPER}"/>'
-        f'<rect width="8" height="{height}" fill="{color}"/>{"".join(parts)}</svg>'
-    )
+    return parts, y
+
+
+def _paragraph(
+    words: str, x: float, y: float, width: float, step: float
+) -> tuple[list[str], float]:
+    """Wrapped lines from (x, y) on, and where the next one would stand."""
+    lines = wrap_text(words, width, _BODY)
+    parts = [svg_line(x, y + i * step, line, _BODY) for i, line in enumerate(lines)]
+    return parts, y + len(lines) * step

@@ -29,7 +29,7 @@ from validation_core.types import (
 
 if TYPE_CHECKING:
     from validation_core.keys import Arrays
-    from validation_core.learn.training import Report
+    from validation_core.study import Report
 
 
 _NUMBERS = 1 << 20  # of theta and x scored at once: bounds the memory of a table's repeated x

@@ -26,7 +26,8 @@ from validation_core.scores.input_transform import InputTransform
 from validation_core.types import Array, Benchmark, Joint, PosteriorTable, Preset, TableScores
 
 if TYPE_CHECKING:
-    from validation_core.learn.training import Problem, Report
+    from validation_core.learn.training import ClassifierProblem
+    from validation_core.study import Report
 
 
 _STEP = 4.2e-5  # seconds of training, for each row of each epoch
@@ -264,15 +265,9 @@ def standardise_inputs(
     return out
 
 
-def train_classifier(
-    data: TrainingSet,
-    recipe: Classifier,
-    seed: int,
-    report: Report | None = None,
-    device: str | None = None,
-) -> TrainedClassifier:
+def train_classifier(data: TrainingSet, recipe: Classifier, seed: int) -> TrainedClassifier:
     """Train one classifier on `data`; the seed fixes its start and the order of rows."""
-    return train_classifiers([data], recipe, [seed], report, device)[0]
+    return train_classifiers([data], recipe, [seed])[0]
 
 
 def train_classifiers(
@@ -365,10 +360,10 @@ def _scaling(data: TrainingSet, white: InputTransform | None) -> tuple[Array, Ar
 
 def _problem(
     data: TrainingSet, shift: Array, scale: Array, white: InputTransform | None
-) -> Problem:
+) -> ClassifierProblem:
     from validation_core.learn import training
 
     parts = (data.p, data.q, data.held_p, data.held_q)
-    return training.Problem(
+    return training.ClassifierProblem(
         *(standardise_inputs(part.theta, part.x, shift, scale, white) for part in parts)
     )

@@ -23,8 +23,8 @@ from validation_core.pieces import slices
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
 from validation_core.scores import Recipe
-from validation_core.scores.features import Kind, Shape, extract
-from validation_core.types import Array, Benchmark, Joint, Preset
+from validation_core.scores.features import FeatureKind, extract
+from validation_core.types import Array, Benchmark, ImageShape, Joint, Preset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from validation_core.learn.perceptron import Parameters, Tensors
-    from validation_core.learn.training import Report
+    from validation_core.study import Report
 
 
 _HELD = 512  # rows of p, and of q, that the head is watched on
@@ -41,7 +41,7 @@ _CHECKS = 20
 _TRAINING_ROWS = 4096  # rows of a pass of the head
 IMAGES_SCORED_AT_ONCE = 4096  # images described at a time when rows are scored: 50 MB of pixels
 _STEP = 1.5e-5  # seconds of training, for each row of each epoch
-_DESCRIBED: dict[Kind, float] = {"filters": 6e-5, "pretrained": 2e-3, "inception": 0.2}
+_DESCRIBED: dict[FeatureKind, float] = {"filters": 6e-5, "pretrained": 2e-3, "inception": 0.2}
 """Seconds for the features of an image of 32 x 32."""
 
 
@@ -49,8 +49,8 @@ _DESCRIBED: dict[Kind, float] = {"filters": 6e-5, "pretrained": 2e-3, "inception
 class FeatureClassifier(Recipe, spec="feature_classifier"):
     """How the head is trained; with its data and seed this keys the network in the store."""
 
-    features: Kind = field(default="filters", metadata={"label": "Features"})
-    shape: Shape = field(default=(32, 32, 3), metadata={"label": "Height, width, colours"})
+    features: FeatureKind = field(default="filters", metadata={"label": "Features"})
+    shape: ImageShape = field(default=(32, 32, 3), metadata={"label": "Height, width, colours"})
     conditional: bool = field(default=True, metadata={"label": "Sees the label"})
     train: int = field(default=1024, metadata={"label": "Training images of p, and of q"})
     epochs: int = field(default=200, metadata={"label": "Epochs"})

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 from validation_core.pieces import slices
 from validation_core.scores.filter_bank import bank_feature_count, bank_features
 from validation_core.scores.network_features import network_features, weights_missing
+from validation_core.types import ImageShape
 
-Kind = Literal["filters", "pretrained", "inception"]
-Shape = tuple[int, int, int]
-"""Height, width and colours: 1 or 3."""
-TITLES: dict[Kind, str] = {
+FeatureKind = Literal["filters", "pretrained", "inception"]
+TITLES: dict[FeatureKind, str] = {
     "filters": "Filter bank, no weights",
     "pretrained": "EfficientNet-Lite0, ImageNet",
     "inception": "Inception V3, ImageNet",
@@ -27,7 +26,7 @@ TITLES: dict[Kind, str] = {
 IMAGES_DESCRIBED_AT_ONCE = 256  # images described at a time: their spectra stay in a core's cache
 
 
-def extract(kind: Kind, images: NDArray[np.floating]) -> NDArray[np.float32]:
+def extract(kind: FeatureKind, images: NDArray[np.floating]) -> NDArray[np.float32]:
     """Features (n, F) of images (n, H, W, C) in +-1, in passes whose memory is bounded.
 
     Raises:
@@ -50,17 +49,17 @@ def extract(kind: Kind, images: NDArray[np.floating]) -> NDArray[np.float32]:
     return out
 
 
-def _shape(images: NDArray[np.floating]) -> Shape:
+def _shape(images: NDArray[np.floating]) -> ImageShape:
     h, w, c = images.shape[1:]
     return h, w, c
 
 
-def count(kind: Kind, shape: Shape) -> int:
+def count(kind: FeatureKind, shape: ImageShape) -> int:
     """Number of features F of an image."""
     return {"filters": bank_feature_count(shape), "pretrained": 1280, "inception": 2048}[kind]
 
 
-def missing(kind: Kind) -> str:
+def missing(kind: FeatureKind) -> str:
     """Packages that this kind of features lacks, and how to install them; "" for none."""
     if kind == "filters":
         return ""

@@ -16,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.shared_arrays import read_only
+
 _Floats = NDArray[np.float32]
 SCALES, ORIENTATIONS = 5, 6
 _TOP = 0.5  # cycles a pixel, of the finest wavelet: the highest there is
@@ -82,6 +84,7 @@ def hann_window(height: int, width: int) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=8)
+@read_only
 def _bank(height: int, width: int) -> _Bank:
     half = width // 2 + 1
     # A real image has each frequency twice but for the first and, if even, the last column.

@@ -14,11 +14,11 @@ from validation_core.types import Array, Benchmark, PosteriorTable, Preset
 
 if TYPE_CHECKING:
     from validation_core.keys import Arrays
-    from validation_core.learn.training import Report
     from validation_core.scores.trained_localizer import TrainedLocalizer
+    from validation_core.study import Report
 
 Embedding = Literal["identity", "mlp", "residual", "fourier"]
-Divergence = Literal["w2", "sinkhorn"]
+RankDivergence = Literal["w2", "sinkhorn"]
 
 WATCHED = 1000  # anchors beyond the budget that a benchmark's paper preset is watched on
 
@@ -75,7 +75,7 @@ class Localizer(Recipe, spec="localizer"):
     lr_embedding: float = field(default=1e-3, metadata={"label": "Learning rate of phi"})
     batch: int = field(default=256, metadata={"label": "Anchors a step"})
     draws_step: int = field(default=32, metadata={"label": "Draws of q a step; 0 takes all"})
-    divergence: Divergence = "w2"
+    divergence: RankDivergence = "w2"
     tau: float = field(default=0.1, metadata={"label": "Softness of a rank's gradient, in sd"})
     whiten: bool = True
     start: Literal["origin", "best"] = "best"

@@ -16,7 +16,7 @@ from validation_core import statistics
 from validation_core.learn import perceptron
 from validation_core.learn.adam import Adam
 from validation_core.learn.perceptron import Parameters, Tensors
-from validation_core.learn.training import Report, descend
+from validation_core.learn.training import descend
 from validation_core.process import Stopwatch
 from validation_core.rng import stream
 from validation_core.scores.localizer import STARTS, Anchors, Localizer
@@ -28,6 +28,7 @@ from validation_core.scores.localizer_networks import (
     embed_theta,
 )
 from validation_core.scores.trained_localizer import TrainedLocalizer
+from validation_core.study import Report
 from validation_core.types import PosteriorTable
 
 _CHECK_DRAWS = 200  # of q at an anchor that a check ranks the truth among
@@ -163,15 +164,11 @@ _Tell = Callable[[int, Mapping[str, float]], None]
 
 
 def train_localizer(
-    data: Anchors,
-    recipe: Localizer,
-    seed: int,
-    report: Report | None = None,
-    device: str | None = None,
+    data: Anchors, recipe: Localizer, seed: int, report: Report | None = None
 ) -> TrainedLocalizer:
     """Train one localizer; the seed fixes its start and the order of anchors and draws."""
     stopwatch = Stopwatch()
-    where = perceptron.pick_device(device)
+    where = perceptron.pick_device()
     frame = LocalizerFrame.fit(data.learn, whiten=recipe.whiten)
     rows, watch = (anchors_in_frame(frame, part, where) for part in (data.learn, data.watch))
     d, m = rows.theta.shape[1], rows.x.shape[1]

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 # Nothing is fetched here.
 
 
-Weighted = Literal["pretrained", "inception"]
-SIDES: dict[Weighted, int] = {"pretrained": 64, "inception": 299}
+PretrainedNetwork = Literal["pretrained", "inception"]
+SIDES: dict[PretrainedNetwork, int] = {"pretrained": 64, "inception": 299}
 """Pixels up and across to which images are enlarged, bilinearly: a 32 x 32 image of CIFAR-10 is
 smaller than the training images of either (224, 299)."""
 _NETWORK_ROWS = 32  # images at a time: layers of an enlarged one take megabytes
@@ -35,7 +35,7 @@ _STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))
 _IMAGENET_MEAN, _IMAGENET_SD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
-def weights_missing(kind: Weighted) -> str:
+def weights_missing(kind: PretrainedNetwork) -> str:
     """Missing packages or files, and how to install them; "" where none is missing."""
     if kind == "pretrained":
         try:
@@ -62,7 +62,7 @@ def weights_missing(kind: Weighted) -> str:
     return ""
 
 
-def network_features(kind: Weighted, images: NDArray[np.floating]) -> NDArray[np.float32]:
+def network_features(kind: PretrainedNetwork, images: NDArray[np.floating]) -> NDArray[np.float32]:
     """Averaged inputs of the last layer for images (n, H, W, C) in +-1: (n, 1280) or (n, 2048)."""
     import torch
     from torch.nn import functional
@@ -88,7 +88,7 @@ def network_features(kind: Weighted, images: NDArray[np.floating]) -> NDArray[np
 
 
 @lru_cache(maxsize=2)
-def load_network(kind: Weighted, device: str) -> Network:
+def load_network(kind: PretrainedNetwork, device: str) -> Network:
     """Load the weights of a network trained on ImageNet from its installed package."""
     return _efficientnet(device) if kind == "pretrained" else _inception(device)
 

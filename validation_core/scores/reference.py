@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.special import ndtri
 
 from validation_core import sampling
-from validation_core.hashing import Words, again, hashed, occurrences, uniforms
+from validation_core.hashing import HashWords, again, hashed, occurrences, uniforms
 from validation_core.keys import Arrays
 from validation_core.learn.scaling import Standardizer, moments, nonzero_scales
 from validation_core.learn.stored_network import GIVEN, StoredNetwork
@@ -22,10 +22,8 @@ from validation_core.pieces import slices
 from validation_core.process import Stopwatch
 from validation_core.rng import stream
 from validation_core.scores import Recipe
+from validation_core.study import Report
 from validation_core.types import Array, Benchmark, Float, Joint, PosteriorTable, TableScores
-
-if TYPE_CHECKING:
-    from validation_core.learn.training import Report
 
 Follows = Literal["random", "x"]
 Metric = Literal["euclidean", "manhattan"]
@@ -118,7 +116,7 @@ class _TrainedReferences(StoredNetwork):
     metric: Metric = field(metadata=GIVEN)
     low: Float  # (D,)
     width: Float  # (D,)
-    salt: Words  # (1,)
+    salt: HashWords  # (1,)
     mean: _ConditionalMean | None
     """Of theta in the unit box."""
     seconds: float = 0.0
@@ -134,7 +132,7 @@ class _TrainedReferences(StoredNetwork):
         del beta
         return _ReferenceDistance(self.low, self.width, self.metric, self.salt, self._place)
 
-    def _place(self, x: Array, words: Words) -> Float:
+    def _place(self, x: Array, words: HashWords) -> Float:
         noise = uniforms(words, len(self.low))
         return noise if self.mean is None else self.mean(x) + self.mean.sd * ndtri(noise)
 
@@ -166,8 +164,8 @@ class _ReferenceDistance:
     low: Float  # (D,)
     width: Float  # (D,)
     metric: Metric
-    salt: Words  # (1,)
-    place: Callable[[Array, Words], Float]
+    salt: HashWords  # (1,)
+    place: Callable[[Array, HashWords], Float]
     """Reference points (n, D) in the unit box, of x (n, M) and a word (n,) for each row."""
 
     def __call__(self, theta: Array, x: Array) -> Float:

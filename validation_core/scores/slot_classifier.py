@@ -10,13 +10,13 @@ import numpy as np
 
 from validation_core import sampling
 from validation_core.scores import Recipe
-from validation_core.statistics.slots import Kind
+from validation_core.statistics.slots import SlotLoss
 from validation_core.types import Benchmark, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.keys import Arrays
-    from validation_core.learn.training import Report
     from validation_core.scores.trained_slot_classifier import TrainedSlotClassifier
+    from validation_core.study import Report
 
 Net = Literal["quadratic", "paper"]
 FEWEST = 8
@@ -36,7 +36,7 @@ class SlotClassifier(Recipe, spec="scorer"):
     Features that only an estimator knows (log q) are left out, so that every table can be scored.
     """
 
-    kind: Kind = "multiclass"
+    kind: SlotLoss = "multiclass"
     n: int = field(default=1000, metadata={"label": "Simulations", "min": FEWEST})
     m: int = field(default=10, metadata={"label": "Draws of q at each", "min": 1})
     net: Net = "quadratic"
@@ -44,7 +44,7 @@ class SlotClassifier(Recipe, spec="scorer"):
     folds: int = field(default=2, metadata={"label": "Folds that choose the penalty", "min": 2})
 
     def __post_init__(self) -> None:
-        for name, kinds in (("kind", get_args(Kind)), ("net", get_args(Net))):
+        for name, kinds in (("kind", get_args(SlotLoss)), ("net", get_args(Net))):
             if getattr(self, name) not in kinds:
                 raise ValueError(
                     f"{name} is one of {', '.join(kinds)}; got {getattr(self, name)!r}. Choose "

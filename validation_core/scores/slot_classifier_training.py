@@ -13,7 +13,7 @@ from torch.nn import functional
 from validation_core.learn import perceptron
 from validation_core.learn.perceptron import Parameters
 from validation_core.scores.slot_network import PARAMETERS
-from validation_core.statistics.slots import Kind
+from validation_core.statistics.slots import SlotLoss
 from validation_core.types import Array
 
 Flat = NDArray[np.float64]
@@ -65,7 +65,7 @@ class SlotObjective:
     """
 
     def __init__(
-        self, inputs: Array, features: Array, kind: Kind, like: Mapping[str, Array]
+        self, inputs: Array, features: Array, kind: SlotLoss, like: Mapping[str, Array]
     ) -> None:
         """Take inputs (n, m + 1, p) and features (n, m + 1, F)."""
         self.n, self.slots = inputs.shape[:2]

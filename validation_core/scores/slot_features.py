@@ -13,7 +13,7 @@ from validation_core.learn.scaling import Standardizer, robust
 from validation_core.pieces import slices
 from validation_core.types import Float, Integers, PosteriorTable
 
-Single = NDArray[np.float32]
+_Single = NDArray[np.float32]
 NEAREST = (3, 7, 16)
 """Neighbours whose distances are features, as far as there are so many others."""
 _FAR = 1e60  # sds
@@ -30,12 +30,12 @@ _SCALED = 1 << 20  # numbers of q's draws that the scale of theta is taken from
 class ScoredSlots(NamedTuple):
     """Features of the scored slots of some rows, the truth in slot 0."""
 
-    own: Single
+    own: _Single
     """(F, n, A) features that differ between the slots of a row; theta itself last."""
-    x: Single
+    x: _Single
     """(P, n) features common to the slots of a row."""
 
-    def rows(self) -> Single:
+    def rows(self) -> _Single:
         """Features (F + P, n A) of each slot, x repeated."""
         shape = (len(self.x), *self.own.shape[1:])
         wide = np.broadcast_to(self.x[:, :, None], shape)

@@ -15,15 +15,19 @@ from validation_core.types import Benchmark, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.keys import Arrays
-    from validation_core.learn.training import Report
     from validation_core.scores.slots_training import TrainedSlots
+    from validation_core.study import Report
 
-Kind = Literal["best", "trees", "network"]
+SlotLearner = Literal["best", "trees", "network"]
 FEWEST = 25
 """Simulations below which nothing is learnt of a row."""
 FEWEST_DRAWS = 8
 """Draws at each x below which the others of a row say little of it."""
-NAMES: Mapping[Kind, str] = {"best": "trees and network", "trees": "trees", "network": "network"}
+NAMES: Mapping[SlotLearner, str] = {
+    "best": "trees and network",
+    "trees": "trees",
+    "network": "network",
+}
 _SLOT = 1.3e-4  # seconds of training, for each slot that it learns from
 
 
@@ -40,8 +44,8 @@ class Slots(Recipe, spec="slots"):
     folds; `best` adds the two with the weights, one of which may be 0, that held-out rows prefer.
     """
 
-    kind: Kind = "best"
-    loss: slots.Kind = "multiclass"
+    kind: SlotLearner = "best"
+    loss: slots.SlotLoss = "multiclass"
     n: int = field(default=1000, metadata={"label": "Simulations", "min": FEWEST})
     k: int = field(default=200, metadata={"label": "Draws of q at each", "min": 1})
     m: int = field(default=15, metadata={"label": "Draws learnt from at each", "min": 1})
@@ -56,7 +60,7 @@ class Slots(Recipe, spec="slots"):
     folds: int = field(default=4, metadata={"label": "Folds of simulations", "min": 2})
 
     def __post_init__(self) -> None:
-        for name, kinds in (("kind", get_args(Kind)), ("loss", get_args(slots.Kind))):
+        for name, kinds in (("kind", get_args(SlotLearner)), ("loss", get_args(slots.SlotLoss))):
             if getattr(self, name) not in kinds:
                 raise ValueError(
                     f"{name} is one of {', '.join(kinds)}; got {getattr(self, name)!r}. Choose "

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,10 +29,8 @@ from validation_core.scores.slot_network import network_answers, network_inputs,
 from validation_core.scores.slots import Slots
 from validation_core.scores.trees import Forest, GrownTree, TreeSettings, grow_tree
 from validation_core.statistics import slots
+from validation_core.study import Report
 from validation_core.types import Array, Float, PosteriorTable, TableScores
-
-if TYPE_CHECKING:
-    from validation_core.learn.training import Report
 
 _FEWEST_LEAVES = 100  # that the rows of a small table are to make
 _HIDDEN = 16
@@ -218,7 +216,7 @@ def _grown(
     return Forest.of(grown), log_odds
 
 
-def _weights(held: Float, kind: slots.Kind) -> tuple[Float, float]:
+def _weights(held: Float, kind: slots.SlotLoss) -> tuple[Float, float]:
     """Non-negative weights (L,) of held-out scores (L, n, A), and the constant of the binary loss,
     that classify those rows best.
     """
@@ -252,7 +250,7 @@ class _Fitted(NamedTuple):
 
 
 def _fit_network(
-    seen: ScoredSlots, frame: SlotFeatures, kind: slots.Kind, rng: np.random.Generator
+    seen: ScoredSlots, frame: SlotFeatures, kind: slots.SlotLoss, rng: np.random.Generator
 ) -> _Fitted:
     """Folds of simulations choose the penalty, all simulations fit."""
     inputs, linear = network_inputs(seen, len(frame.parameters))

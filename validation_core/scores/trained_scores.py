@@ -143,19 +143,19 @@ def classifier_of(benchmark: Benchmark, usual: Recipe) -> Recipe:
     return getattr(benchmark, "classifier", usual)
 
 
-def ready(store: Store, benchmark: Benchmark, report: Report | None = None) -> None:
+def ready(store: Store, benchmark: Benchmark) -> None:
     """Give a benchmark the trained network that it draws from, trained where the store lacks it.
 
     Every task calls this before it samples; it costs nothing for the others.
     """
     benchmark, _ = _drawn_from(benchmark, ())
     if isinstance(benchmark, SamplerByGamma):  # each gamma's is fetched where it is drawn from
-        fetch = cache(lambda gamma: trained(store, network_at(benchmark, gamma), report))
+        fetch = cache(lambda gamma: trained(store, network_at(benchmark, gamma)))
         benchmark.use_network(fetch)
         return
     network = network_behind(benchmark)
     if network is not None and isinstance(benchmark, _Sampler):
-        benchmark.use_network(trained(store, network, report))
+        benchmark.use_network(trained(store, network))
 
 
 def network_behind(benchmark: Benchmark, gamma: float | None = None) -> Training | None:

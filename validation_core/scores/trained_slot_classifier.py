@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -27,10 +26,8 @@ from validation_core.scores.slot_classifier_training import (
     unflatten_parameters,
 )
 from validation_core.statistics.slots import most
+from validation_core.study import Report
 from validation_core.types import Array, PosteriorTable, TableScores
-
-if TYPE_CHECKING:
-    from validation_core.learn.training import Report
 
 # Rows per pass when scoring: bounds the features of a large table.
 _CPU_ROWS, _GPU_ROWS = 1 << 14, 1 << 17

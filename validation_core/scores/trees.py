@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from validation_core.pieces import slices
 from validation_core.types import Float, Integers
 
-Single = NDArray[np.float32]
+_Single = NDArray[np.float32]
 
 
 _DEPTH = 14
@@ -43,16 +43,16 @@ class Forest:
     """Nodes of all trees, one after another: a row above the cut goes to `child` + 1."""
 
     feature: NDArray[np.int16]  # (nodes,)
-    cut: Single  # (nodes,), infinite at a leaf
+    cut: _Single  # (nodes,), infinite at a leaf
     child: NDArray[np.int32]  # (nodes,), itself at a leaf
-    value: Single  # (nodes,): share of truths, both classes weighing alike
+    value: _Single  # (nodes,): share of truths, both classes weighing alike
     root: NDArray[np.int32]  # (trees,)
     depth: NDArray[np.int32]  # (trees,)
 
     def __len__(self) -> int:
         return len(self.root)
 
-    def __call__(self, rows: Single, which: slice = slice(None)) -> Single:
+    def __call__(self, rows: _Single, which: slice = slice(None)) -> _Single:
         """Mean share of truths (n,) that some trees hold rows (n, F) for."""
         total = np.zeros(len(rows), np.float32)
         width = rows.shape[1]
@@ -86,9 +86,9 @@ class GrownTree(NamedTuple):
     """One tree's nodes, level by level; children count from its root."""
 
     feature: NDArray[np.int16]
-    cut: Single
+    cut: _Single
     child: NDArray[np.int32]
-    value: Single
+    value: _Single
     depth: int
 
 
@@ -102,13 +102,13 @@ class _Level(NamedTuple):
 
 class _Cuts(NamedTuple):
     feature: Integers  # (nodes,)
-    at: Single  # (nodes,)
+    at: _Single  # (nodes,)
     parts: NDArray[np.bool_]  # (nodes,): whether both sides are large enough
     above: NDArray[np.bool_]  # (r,)
 
 
 def grow_tree(
-    columns: Single, truth: NDArray[np.bool_], how: TreeSettings, rng: np.random.Generator
+    columns: _Single, truth: NDArray[np.bool_], how: TreeSettings, rng: np.random.Generator
 ) -> GrownTree:
     """One tree of features (F, n) with classes `truth` (n,)."""
     n = len(truth)
@@ -152,7 +152,7 @@ def _classes(total: Float) -> tuple[Float, Float]:
 
 
 def _cuts(
-    columns: Single,
+    columns: _Single,
     counted: Float,
     level: _Level,
     heavy: float,

@@ -15,12 +15,12 @@ from validation_core.types import Benchmark, PosteriorTable, TwoSamples
 
 if TYPE_CHECKING:
     from validation_core.keys import Arrays
-    from validation_core.learn.training import Report
     from validation_core.scores.witness_search import TrainedSearch
     from validation_core.scores.witness_training import TrainedEnsemble
+    from validation_core.study import Report
 
-Engine = Literal["ensemble", "flaml", "autogluon"]
-NAMES: Mapping[Engine, str] = {
+WitnessEngine = Literal["ensemble", "flaml", "autogluon"]
+NAMES: Mapping[WitnessEngine, str] = {
     "ensemble": "AutoML-style",
     "flaml": "AutoML FLAML",
     "autogluon": "AutoML AutoGluon",
@@ -38,15 +38,15 @@ class Witness(Recipe, spec="witness"):
     the bit: they are valid tests whatever they find, as a witness never sees the test rows.
     """
 
-    engine: Engine = "ensemble"
+    engine: WitnessEngine = "ensemble"
     n: int = field(default=1000, metadata={"label": "Training rows from p, and from q"})
     seconds: float = field(default=60.0, metadata={"label": "Time for it, in seconds"})
 
     def __post_init__(self) -> None:
-        if self.engine not in get_args(Engine):
+        if self.engine not in get_args(WitnessEngine):
             raise ValueError(
-                f"engine is one of {', '.join(get_args(Engine))}; got {self.engine!r}. Choose "
-                "one of those."
+                f"engine is one of {', '.join(get_args(WitnessEngine))}; got {self.engine!r}. "
+                "Choose one of those."
             )
         if not 0 <= self.seconds <= 86_400:
             raise ValueError(

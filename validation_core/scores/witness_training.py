@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -38,10 +38,8 @@ from validation_core.scores.witness_rows import (
     standardise_rows,
     summarise_members,
 )
+from validation_core.study import Report
 from validation_core.types import Array, Float
-
-if TYPE_CHECKING:
-    from validation_core.learn.training import Report
 
 _PULL = 0.1  # ridge of the stacking: alike members share a weight that noise would give to one
 _LEAST = 0.02  # a smaller share of the ensemble is not worth the time of its predictions

@@ -21,6 +21,7 @@ from scipy.interpolate import BSpline, make_interp_spline
 from scipy.sparse import csr_array
 
 from validation_core.pieces import slices
+from validation_core.shared_arrays import read_only
 from validation_core.simulators.epidemic_curve import infected_share
 from validation_core.types import Array
 
@@ -145,6 +146,7 @@ def _table() -> _Table:
 
 
 @cache
+@read_only
 def _axis(side: int, finer: int) -> Array:
     """Nodes of theta's coordinate: those of the table, and finer - 1 between neighbours."""
     z = np.linspace(-_WIDEST, _WIDEST, (_NODES - 1) * finer + 1)
@@ -161,6 +163,7 @@ def _basis(side: int, finer: int) -> csr_array:
 
 
 @cache
+@read_only
 def _log_prior(side: int, finer: int) -> Array:
     """At the nodes of an axis, normalised."""
     z = (_axis(side, finer) - MEDIANS[side]) / SPREADS[side]

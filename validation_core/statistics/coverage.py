@@ -122,10 +122,10 @@ def atc(
     return AreaToCurve(areas.mean(axis=-1), low, high)
 
 
-Reading = Literal["covers more than stated", "covers less than stated", "as stated"]
+CoverageReading = Literal["covers more than stated", "covers less than stated", "as stated"]
 
 
-def reading(low: float, high: float) -> Reading:
+def reading(low: float, high: float) -> CoverageReading:
     """Reading of an interval of the area: coverage of q's regions above level 1/2, on average.
 
     That is not yet a width: a bias, or a mode that q misses, may move truths nearer to a

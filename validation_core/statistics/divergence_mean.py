@@ -61,17 +61,17 @@ def divergence(d: ArrayLike, rng: np.random.Generator, level: float = 0.95) -> D
     reach = float(ndtri((1 + level) / 2)) * sd / np.sqrt(n)
     low, high = np.quantile(_means(finite, rng), [(1 - level) / 2, (1 + level) / 2])
     return Divergence(
-        mean,
-        mean - reach,
-        mean + reach,
-        float(low),
-        float(high),
-        sd,
-        float(np.median(finite)),
-        float(finite.max()),
-        float((finite > 0).mean()),
-        tail_shape(np.abs(finite)),
-        terms.size - n,
+        estimate=mean,
+        low=mean - reach,
+        high=mean + reach,
+        boot_low=float(low),
+        boot_high=float(high),
+        sd=sd,
+        median=float(np.median(finite)),
+        largest=float(finite.max()),
+        positive=float((finite > 0).mean()),
+        tail=tail_shape(np.abs(finite)),
+        infinite=terms.size - n,
     )
 
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, bdtrc, chdtr, chdtrc, chdtri, gammaln, ndtr, ndtri, stdtrit
 
 from validation_core.pieces import slices
+from validation_core.shared_arrays import read_only
 from validation_core.statistics.intervals import clopper_pearson
 from validation_core.statistics.uniformity import ks
 from validation_core.types import Float
@@ -455,6 +456,7 @@ def _read(tables: Float, at: Float) -> Float:
 
 
 @lru_cache(maxsize=8)
+@read_only
 def _tables(k: int) -> Float:
     """Mean and mean square of the normal score of a truth at each standardised place: (2, 801).
 
@@ -467,6 +469,7 @@ def _tables(k: int) -> Float:
 
 
 @lru_cache(maxsize=8)
+@read_only
 def _powers(k: int) -> Float:
     """Mean powers, of orders 1 to 8, of the mean score of a truth's cell: (8, 801)."""
     _, mean = _cells(k)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from validation_core.statistics.mmd import BANDWIDTHS, DistanceStrip, PooledDistances
 from validation_core.types import Float
 
-Labels = NDArray[np.int8]
+_Labels = NDArray[np.int8]
 Scaling = Literal["package", "paper"]
 MEMORY = 256 << 20
 """Bytes of work arrays, beside the distances and the labels themselves."""
@@ -45,7 +45,7 @@ class _Sums(NamedTuple):
     """Sum of squares (kernels,)."""
 
 
-def relabelings(n_p: int, n_q: int, count: int, rng: np.random.Generator) -> Labels:
+def relabelings(n_p: int, n_q: int, count: int, rng: np.random.Generator) -> _Labels:
     """Labels (count + 1, n_p + n_q), 1 for p and -1 for q: random ones and, last, the true."""
     labels = np.ones((count + 1, n_p + n_q), dtype=np.int8)
     labels[:, n_p:] = -1
@@ -54,7 +54,7 @@ def relabelings(n_p: int, n_q: int, count: int, rng: np.random.Generator) -> Lab
 
 
 def kernels(
-    found: PooledDistances, labels: Labels, memory: int = MEMORY, device: str = "cpu"
+    found: PooledDistances, labels: _Labels, memory: int = MEMORY, device: str = "cpu"
 ) -> _Kernels:
     """Unbiased MMD^2 of every relabeling (B, N) under every kernel, and normalisers.
 
@@ -122,7 +122,7 @@ def _at_once(found: PooledDistances, memory: int) -> int:
     return max(1, left // (found.size + rows))
 
 
-def _sums(found: PooledDistances, labels: Labels, device: str) -> _Sums:
+def _sums(found: PooledDistances, labels: _Labels, device: str) -> _Sums:
     """Strip by strip, added up in float64."""
     signs = np.ascontiguousarray(labels.T, dtype=found.strips[0].l1.dtype)  # (N, B)
     library, where = _library(device)

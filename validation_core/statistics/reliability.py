@@ -39,7 +39,7 @@ from validation_core.pieces import slices
 from validation_core.statistics.permutation import step_down
 from validation_core.types import Array, Integers
 
-Labels = Integers
+ClassLabels = Integers
 Check = Literal["share", "confidence", "curve", "over_x", "surprise"]
 """Mean of an event's probability; its slope; the largest cumulative difference; the largest
 contrast of a region of x; the log score."""
@@ -62,7 +62,9 @@ class Events(NamedTuple):
     of: tuple[int, ...]
     """(E,) the class, from 0; -1 that the most probable class is the true one."""
 
-    def happened(self, classes: Labels, most_probable: Labels) -> Iterator[NDArray[np.bool_]]:
+    def happened(
+        self, classes: ClassLabels, most_probable: ClassLabels
+    ) -> Iterator[NDArray[np.bool_]]:
         """For each event, whether it happened (..., N), for classes (..., N)."""
         for which in self.of:
             yield classes == (most_probable if which < 0 else which)
@@ -94,7 +96,7 @@ class ReliabilityChecks(NamedTuple):
 
 def reliability_checks(
     p: Array,
-    classes: Labels,
+    classes: ClassLabels,
     rng: np.random.Generator,
     tables: int = 999,
     regions: RegionSums | None = None,
@@ -145,7 +147,7 @@ class _Checks:
             ("surprise", -1),
         )
 
-    def signed(self, classes: Labels) -> Array:
+    def signed(self, classes: ClassLabels) -> Array:
         """Standardised checks (B, F) of classes (B, N)."""
         out = []
         hits = self._events.happened(classes, self._most_probable)
@@ -188,7 +190,11 @@ class RegionContrasts:
 
 
 def pvalues_beyond_curve(
-    p: Array, classes: Labels, rng: np.random.Generator, regions: RegionSums, tables: int = 399
+    p: Array,
+    classes: ClassLabels,
+    rng: np.random.Generator,
+    regions: RegionSums,
+    tables: int = 399,
 ) -> Array:
     """p (E,) that each event is off alike at all rows of equal stated probability, whatever their
     x, stepping down; of the largest contrast of a region, as the check over x has it.
@@ -225,7 +231,7 @@ def pvalues_beyond_curve(
     return step_down(every[0], every[1:])
 
 
-def _drawn_in_pieces(p: Array, tables: int, rng: np.random.Generator) -> Iterator[Labels]:
+def _drawn_in_pieces(p: Array, tables: int, rng: np.random.Generator) -> Iterator[ClassLabels]:
     """Classes (B, N) drawn from probabilities (N, C), some tables at a time."""
     edges = np.cumsum(p, axis=1)[:, :-1]
     for part in slices(tables, max(1, _NUMBERS // len(p))):
@@ -299,7 +305,7 @@ def _on_grid(p: Array, best: Array, grid: Array) -> Array:
     return np.where((grid < p.min()) | (grid > p.max()), np.nan, values)
 
 
-def pooled_shares(truth: Array, draws: Array) -> tuple[Array, Labels, Array]:
+def pooled_shares(truth: Array, draws: Array) -> tuple[Array, ClassLabels, Array]:
     """Shares of each value among a discrete parameter's slots: truth (N,) and draws (N, K).
 
     If q is right, the truth is any of a row's K + 1 slots: given the slots, its value is drawn

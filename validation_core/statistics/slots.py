@@ -27,12 +27,12 @@ from validation_core.statistics.ranks import require_numbers
 from validation_core.types import Float
 
 Integer = NDArray[np.integer]
-Kind = Literal["multiclass", "binary"]
+SlotLoss = Literal["multiclass", "binary"]
 
 NUMBERS_AT_ONCE = 1 << 20  # values gathered at a time: index and value are 8 MB each
 
 
-def contributions(scores: ArrayLike, kind: Kind) -> Float:
+def contributions(scores: ArrayLike, kind: SlotLoss) -> Float:
     """Term of each simulation in the divergence, with each of its slots as the truth.
 
     Scores (..., n, m + 1) to nats (..., n, m + 1); the truth's are in slot 0, so that the
@@ -42,9 +42,9 @@ def contributions(scores: ArrayLike, kind: Kind) -> Float:
         ValueError: if the kind is unknown, there are fewer than two slots or rows, or a score
             is not finite.
     """
-    if kind not in get_args(Kind):
+    if kind not in get_args(SlotLoss):
         raise ValueError(
-            f"kind is one of {', '.join(get_args(Kind))}; got {kind!r}. Choose one of those."
+            f"kind is one of {', '.join(get_args(SlotLoss))}; got {kind!r}. Choose one of those."
         )
     return (
         multiclass_contributions(scores) if kind == "multiclass" else binary_contributions(scores)
@@ -77,7 +77,7 @@ def binary_contributions(scores: ArrayLike, weight: float = 0.5) -> Float:
     return weight * as_truth + (1 - weight) / (g.shape[-1] - 1) * others - guessing
 
 
-def most(kind: Kind, m: int) -> float:
+def most(kind: SlotLoss, m: int) -> float:
     """Largest possible divergence with m draws: the truth is always recognised."""
     return float(np.log(m + 1 if kind == "multiclass" else 2))
 

@@ -9,6 +9,7 @@ from math import comb
 import numpy as np
 from scipy.special import gammaln, ndtr
 
+from validation_core.shared_arrays import read_only
 from validation_core.statistics.permutation import share_beyond
 from validation_core.statistics.ranks import midranks
 from validation_core.statistics.uniformity_laws import kolmogorov_sf
@@ -78,6 +79,7 @@ def _sd(n_p: int, n_q: int) -> float:
 
 
 @lru_cache(maxsize=16)
+@read_only
 def _arrangements(m: int, n: int) -> Float:
     """P(U >= u), u = 0..mn, of m scores among n by adding one score at a time.
 
@@ -92,9 +94,7 @@ def _arrangements(m: int, n: int) -> Float:
             new = law[i, :size] * (j / (i + j))
             new[j:] += law[i - 1, : size - j] * (i / (i + j))
             law[i, :size] = new
-    tail = np.minimum(law[m, ::-1].cumsum()[::-1], 1.0)
-    tail.flags.writeable = False
-    return tail
+    return np.minimum(law[m, ::-1].cumsum()[::-1], 1.0)
 
 
 def _relabelled(ranks: Float, n_p: int, rng: np.random.Generator) -> Float:
@@ -134,15 +134,15 @@ def accuracy(p_above: Float, q_above: Float, n_p: int, n_q: int) -> Float:
 
 
 @lru_cache(maxsize=16)
+@read_only
 def _fair(tosses: int) -> Float:
     """P(B >= b), b = 0..tosses, of a fair coin."""
     law = np.exp(_log_choose(tosses) - tosses * np.log(2))
-    tail = np.minimum(law[::-1].cumsum()[::-1], 1.0)
-    tail.flags.writeable = False
-    return tail
+    return np.minimum(law[::-1].cumsum()[::-1], 1.0)
 
 
 @lru_cache(maxsize=16)
+@read_only
 def _barnard(n_p: int, n_q: int) -> Float:
     """The largest probability of a difference of rates as large or larger: (n_p + 1, n_q + 1)."""
     x, y = np.arange(n_p + 1), np.arange(n_q + 1)
@@ -153,9 +153,7 @@ def _barnard(n_p: int, n_q: int) -> Float:
         law = np.outer(_binomial(n_p, rate), _binomial(n_q, rate)).ravel()
         each = np.bincount(where.reshape(-1), weights=law, minlength=len(values))
         worst = np.maximum(worst, each[::-1].cumsum()[::-1])
-    table = np.clip(worst, TINY, 1.0)[where].reshape(n_p + 1, n_q + 1)
-    table.flags.writeable = False
-    return table
+    return np.clip(worst, TINY, 1.0)[where].reshape(n_p + 1, n_q + 1)
 
 
 def _binomial(n: int, rate: float) -> Float:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
+from validation_core.shared_arrays import read_only
 from validation_core.statistics.intervals import binomial_quantile
 from validation_core.statistics.uniformity_laws import (
     anderson_darling_sf,
@@ -201,6 +202,7 @@ def ecdf_band(n: int, level: float = 0.95, grid: ArrayLike = GRID) -> tuple[Floa
 
 
 @lru_cache(maxsize=64)
+@read_only
 def ecdf_band_on_grid(n: int, level: float, grid: tuple[float, ...]) -> tuple[Float, Float]:
     """`ecdf_band` at the points of a grid, worked out once for each n, level and grid."""
     points = np.array(grid)
@@ -211,9 +213,7 @@ def ecdf_band_on_grid(n: int, level: float, grid: tuple[float, ...]) -> tuple[Fl
         covered = _coverage(*_limits(n, np.exp(middle), points), points, log_factorial)
         low, high = (middle, high) if covered >= level else (low, middle)
     least, most = _limits(n, np.exp(low), points)
-    lower, upper = least / n - points, most / n - points
-    lower.flags.writeable = upper.flags.writeable = False
-    return lower, upper
+    return least / n - points, most / n - points
 
 
 def _limits(n: int, outside: float, points: Float) -> tuple[Integers, Integers]:

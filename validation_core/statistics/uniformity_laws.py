@@ -10,6 +10,7 @@ from numpy.polynomial import Polynomial
 from numpy.polynomial.chebyshev import chebval
 from scipy.special import gamma, gammaln, kv
 
+from validation_core.shared_arrays import read_only
 from validation_core.types import Array, Float
 
 CHUNK = 1 << 20
@@ -73,12 +74,11 @@ def durbin_cdf(d: Float, n: int) -> Float:
 
 
 @lru_cache(maxsize=8192)
+@read_only
 def _durbin_series(k: int, upper: int, n: int) -> Float:
     """Chebyshev coefficients over h = k - n d in [0, 1/2], or in [1/2, 1] for the upper half."""
     h = (np.cos(_ANGLES) + 1 + 2 * upper) / 4
-    series: Float = durbin_matrix_entry(h, k, n) @ _SERIES
-    series.flags.writeable = False
-    return series
+    return np.asarray(durbin_matrix_entry(h, k, n) @ _SERIES)
 
 
 def durbin_matrix_entry(h: Float, k: int, n: int) -> Float:
@@ -123,6 +123,7 @@ def _pelz_good(d: Float, n: int) -> Float:
 
 
 @lru_cache(maxsize=2)
+@read_only
 def _smirnov_rule(kind: str) -> tuple[Float, Float]:
     """Nodes t/2 and weights w with P(W > z) = sum w exp(-z t/2), W = sum_j Z_j^2 / mu_j.
 

@@ -197,7 +197,7 @@ def _place(at: Situation) -> _Advice:
     return _Advice(
         CoLT(),
         (
-            "It learns a centre at each x and a distance: the ball to which q gives the "
+            "It learns a centre at each x and a distance: the region to which q gives the "
             "wrong mass.",
             "Its p-value is exact, its place was learnt on other rows.",
             *_longer(at),
@@ -205,7 +205,7 @@ def _place(at: Situation) -> _Advice:
         f"{have} each are few to learn a place from: bring at least {_LEAST_ROWS} pairs with "
         f"{_FEW_DRAWS} draws."
         if few
-        else "It names one ball at each x: further errors elsewhere may stay unnamed.",
+        else "It names one region at each x: further errors elsewhere may stay unnamed.",
         LC2ST(points=1),
         "It asks at one x and colours q's draws there by what is wrong.",
     )

@@ -29,7 +29,7 @@ from validation_core.sweep.presets import NETWORKS, PERTURBATIONS
 from validation_core.sweep.trials import TrialDesign
 from validation_core.types import Benchmark, Preset
 
-Model = Literal["ideal", "diffusion"]
+TreeModel = Literal["ideal", "diffusion"]
 EMBEDDINGS = cast("tuple[Embedding, ...]", get_args(Embedding))
 CLASSIFIER = Classifier(epochs=200, lr=3e-3, batch=128, hidden=128, keep_best=True)
 """C2ST's classifier: few true pairs, so a fast rate and the best held-out step."""

@@ -8,7 +8,7 @@ measured times are used instead.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,7 +23,8 @@ from validation_core.scores import Recipe
 from validation_core.scores.localizer import Localizer
 from validation_core.scores.trained_scores import Simulated, Training, TrainTask
 from validation_core.sweep.plan import Batch, Sweep
-from validation_core.sweep.progress import Progress, missing
+from validation_core.sweep.progress import Progress, missing_of_all
+from validation_core.sweep.trials import TrialDesign, effective_design
 from validation_core.types import Benchmark, Pairs
 
 if TYPE_CHECKING:
@@ -57,6 +58,9 @@ class MethodCost(NamedTuple):
     """Seconds for one test, its draws included."""
     memory: float
     """Bytes that a worker needs at its largest."""
+    drawing: float = 0.0
+    """Of a test's seconds, those of draws that methods of one batch share; none where tests were
+    measured, each with its share."""
 
 
 class _RemainingCost(NamedTuple):
@@ -92,9 +96,9 @@ def of(sweep: Sweep, method: Method, progress: Progress | None = None) -> Method
         trial = sum(cell.seconds for cell in cells) / sum(cell.trials for cell in cells)
         training = progress.training[method.label] or training
         return MethodCost(training, trial, _memory(sweep, method))
-    return MethodCost(
-        machine_slowdown() * training, machine_slowdown() * trial, _memory(sweep, method)
-    )
+    slowdown = machine_slowdown()
+    drawing = slowdown * _drawn(sweep, method)
+    return MethodCost(slowdown * training, slowdown * trial, _memory(sweep, method), drawing)
 
 
 def estimate(
@@ -111,27 +115,40 @@ def estimate(
     Returns:
         Seconds until all are done, and bytes over all workers.
     """
-    costs = {method.label: of(sweep, method, progress) for method in sweep.methods}
-    networks = {method.label: len(_networks(sweep, method)) for method in sweep.methods}
-    seconds, counted = 0.0, set()
-    for batch in left:
-        for part in batch.parts if isinstance(batch, Batch) else ():
-            seconds += costs[part.method.label].trial * part.count
-            if part.network is not None and part.network not in counted:
-                counted.add(part.network)
-                seconds += costs[part.method.label].training / networks[part.method.label]
-    read = {network for method in sweep.methods for network in _networks(sweep, method)}
-    missing_networks = {
-        network for task in left if isinstance(task, TrainTask) for network in task.trainings
-    }
-    seconds += _learning(missing_networks - read)  # those that q is drawn from
-    memory = sorted((cost.memory for cost in costs.values()), reverse=True)[:workers]
-    return _RemainingCost(seconds / max(1, workers), sum(memory) + PROCESS_BYTES * workers)
+    memory = sorted((_memory(sweep, method) for method in sweep.methods), reverse=True)[:workers]
+    seconds = _seconds({sweep: progress}, left) / max(1, workers)
+    return _RemainingCost(seconds, sum(memory) + PROCESS_BYTES * workers)
 
 
-def remaining(sweeps: Iterable[Sweep], store: Store) -> float:
+def remaining(sweeps: Sequence[Sweep], store: Store) -> float:
     """Seconds of one worker for the missing parts of several sweeps."""
-    return sum(estimate(sweep, missing(sweep, store), 1).seconds for sweep in sweeps)
+    return _seconds(dict.fromkeys(sweeps), missing_of_all(sweeps, store))
+
+
+def _seconds(sweeps: Mapping[Sweep, Progress | None], left: Sequence[TrainTask | Batch]) -> float:
+    """Seconds of one worker for the remaining tasks of sweeps, by the trials that have run.
+
+    The parts of a batch draw once.
+    """
+    costs: dict[tuple[Benchmark, Method, TrialDesign], MethodCost] = {}
+    networks: dict[Training, float] = {}
+    for sweep, progress in sweeps.items():
+        for method in sweep.methods:
+            cost = of(sweep, method, progress)
+            costs[sweep.benchmark, method, effective_design(sweep.design, method)] = cost
+            for one in sweep.of_one_network:
+                read = _networks(one, method)
+                networks |= {network: cost.training / len(read) for network in read}
+    seconds = 0.0
+    for task in left:
+        if isinstance(task, Batch):
+            parts = [costs[p.source.benchmark, p.method, p.design] for p in task.parts]
+            drawing = [cost.drawing for cost in parts]
+            each = sum(cost.trial for cost in parts) - sum(drawing) + max(drawing)
+            seconds += task.parts[0].count * each
+    trained = {one for task in left if isinstance(task, TrainTask) for one in task.trainings}
+    behind = trained - set(networks)  # those that q is drawn from
+    return seconds + sum(networks[one] for one in trained - behind) + _learning(behind)
 
 
 def maps(studies: Iterable[MapTask]) -> float:
@@ -181,11 +198,18 @@ def _fits(benchmark: Benchmark, gamma: float, count: int) -> float:
 
 def _trial(sweep: Sweep, method: Method) -> float:
     """Seconds of one test, with its draws."""
-    at, (n, k) = sum(sweep.gammas) / len(sweep.gammas), (sweep.design.n, sweep.design.k)
+    n, k = sweep.design.n, sweep.design.k
     rows = _rows(sweep, method) / 1e6
-    drawn = rows * _drawing(sweep.benchmark)
     tested = method.cost(Work(rows, n, k, sweep.benchmark.dims[0]))
-    return TEST_SECONDS + drawn + tested + _fits(sweep.benchmark, at, method.places(n, k))
+    return TEST_SECONDS + _drawn(sweep, method) + tested
+
+
+def _drawn(sweep: Sweep, method: Method) -> float:
+    """Seconds of the draws of one test."""
+    at = sum(sweep.gammas) / len(sweep.gammas)
+    places = method.places(sweep.design.n, sweep.design.k)
+    drawn = _rows(sweep, method) / 1e6 * _drawing(sweep.benchmark)
+    return drawn + _fits(sweep.benchmark, at, places)
 
 
 def _training(sweep: Sweep, method: Method) -> float:

@@ -50,6 +50,7 @@ SMALL_MMD = MMDFuse(points=250, permutations=200)
 some five seconds a trial on one core."""
 NETWORKS = 3
 """Networks at each place, from seeds of their own, over which both papers average rates."""
+_DEMONSTRATED = 100  # trials of a demonstration
 CONFORMAL: tuple[Method, ...] = (
     C2ST(),
     Multiple(),
@@ -94,9 +95,9 @@ def figures(trials: int = 200) -> list[Comparison]:
     ]
 
 
-def demonstrations(trials: int = 100) -> list[Comparison]:
+def demonstrations() -> list[Comparison]:
     """Demonstrations of why tests disagree."""
-    return [_blind(trials), _collapse(trials), _references(trials)]
+    return [_blind(), _collapse(), _references()]
 
 
 def shipped() -> list[Comparison]:
@@ -212,7 +213,7 @@ def _tree(trials: int) -> Comparison:
     )
 
 
-def _blind(trials: int) -> Comparison:
+def _blind() -> Comparison:
     benchmark = Gaussian(perturbation="blind_prior")
     return Comparison(
         "blind",
@@ -225,12 +226,12 @@ def _blind(trials: int) -> Comparison:
             benchmark=benchmark,
             gammas=benchmark.gammas,
             methods=(SBC(), TARP(), TARP(reference="x"), C2ST(), WithinX(), DC(net="paper"), DC()),
-            design=TrialDesign(trials=trials, n=500, k=100),
+            design=TrialDesign(trials=_DEMONSTRATED, n=500, k=100),
         ),
     )
 
 
-def _collapse(trials: int) -> Comparison:
+def _collapse() -> Comparison:
     benchmark = Gaussian(perturbation="additional_mode")
     return Comparison(
         "collapse",
@@ -244,12 +245,12 @@ def _collapse(trials: int) -> Comparison:
             gammas=(benchmark.gammas[4],),
             betas=BETAS,
             methods=(C2ST(), Multiple(), Uniform(m=20)),
-            design=TrialDesign(trials=trials, n=1000),
+            design=TrialDesign(trials=_DEMONSTRATED, n=1000),
         ),
     )
 
 
-def _references(trials: int) -> Comparison:
+def _references() -> Comparison:
     benchmark = Gaussian(perturbation="heavy_tail")
     return Comparison(
         "references",
@@ -262,7 +263,7 @@ def _references(trials: int) -> Comparison:
             benchmark=benchmark,
             gammas=benchmark.gammas,
             methods=(TARP(), TARP(reference="x"), TARP(metric="manhattan"), SBC()),
-            design=TrialDesign(trials=trials, n=500, k=100),
+            design=TrialDesign(trials=_DEMONSTRATED, n=500, k=100),
         ),
     )
 
@@ -285,7 +286,7 @@ def explain_misses(
     sweep: Sweep,
     loud: Sequence[PowerCell],
     silent: Sequence[PowerCell],
-    cells: Sequence[PowerCell] = (),
+    cells: Sequence[PowerCell],
 ) -> list[Remark]:
     """Explain why tests at one place missed an error that others found, one remark for each.
 

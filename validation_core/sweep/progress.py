@@ -38,12 +38,12 @@ class Progress:
         return all(count >= self.wanted[label] for label, count in self.done.items())
 
 
-Memory = MutableMapping[str, "list[Tally]"]
+TallyMemory = MutableMapping[str, "list[Tally]"]
 """Cache of tallies read before, by key: a page reads twice a second."""
 
 
 def collect(
-    sweep: Sweep, store: Store, memory: Memory | None = None, beside: Sequence[Sweep] = ()
+    sweep: Sweep, store: Store, memory: TallyMemory | None = None, beside: Sequence[Sweep] = ()
 ) -> Progress:
     """Collect the finished trials of a sweep.
 
@@ -53,7 +53,7 @@ def collect(
         memory: cache of tallies read before; new ones are added.
         beside: further sweeps whose stored curves may hold the same trials.
     """
-    known: Memory = {} if memory is None else memory
+    known: TallyMemory = {} if memory is None else memory
     cells, done, wanted, seconds = [], {}, {}, {}
     pvalues: dict[tuple[str, SweepPlace], Array] = {}
     for method in sweep.methods:
@@ -188,7 +188,7 @@ def _devices(sweep: Sweep, method: Method, store: Store) -> str:
 
 
 def _tallies(
-    sweep: Sweep, method: Method, store: Store, known: Memory, beside: Sequence[Sweep] = ()
+    sweep: Sweep, method: Method, store: Store, known: TallyMemory, beside: Sequence[Sweep] = ()
 ) -> dict[SweepPlace, Tally]:
     """Tallies of a method at each place where it has run, parts merged."""
     whole: dict[SweepPlace, Tally] = {}
@@ -207,7 +207,7 @@ def _tallies(
     return tallies
 
 
-def _added(parts: Sequence[MethodTrials], store: Store, known: Memory) -> Tally | None:
+def _added(parts: Sequence[MethodTrials], store: Store, known: TallyMemory) -> Tally | None:
     """Finished parts of one place, merged."""
     tallies: list[Tally] = []
     for part in parts:

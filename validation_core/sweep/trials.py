@@ -51,7 +51,7 @@ TRIALS_PER_CHUNK = 10  # trials sampled and scored at once: bounds memory at 100
 _NUMBERS = 1 << 20  # of all their tables together
 _WIDE = 600  # numbers in a row, beyond which they are fewer
 
-Progress = Callable[[float], None]
+FractionDone = Callable[[float], None]
 Protocol = Literal["pooled", "fresh"]
 
 
@@ -165,7 +165,7 @@ def run_trials(
     trials: range | None = None,
     *,
     pool: Callable[[Score], PooledLaw] | None = None,
-    progress: Progress | None = None,
+    progress: FractionDone | None = None,
 ) -> list[Tally]:
     """Run methods on the trials of a range: a tally for each.
 

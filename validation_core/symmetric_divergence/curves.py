@@ -61,7 +61,7 @@ class FamilyTerms(NamedTuple):
     """Data sets without q (I, len(MS))."""
 
 
-class Family(NamedTuple):
+class CurveFamily(NamedTuple):
     """The q of one inference, or of VI trained anew for each M, under every M."""
 
     label: str
@@ -86,20 +86,20 @@ class Family(NamedTuple):
         return tuple(m for m, place in zip(MS, self.places, strict=True) if place is not None)
 
 
-def weighted(plan: Plan, place: int) -> Family:
+def weighted(plan: Plan, place: int) -> CurveFamily:
     """An inference's q as importance sampling weighs it, with every M."""
     inference = plan.inferences[place]
-    return Family(inference.label, algorithm_style(inference.name), (place,) * len(MS))
+    return CurveFamily(inference.label, algorithm_style(inference.name), (place,) * len(MS))
 
 
-def trained_with_each(plan: Plan) -> Family:
+def trained_with_each(plan: Plan) -> CurveFamily:
     """VI trained with each M of a plan, and tested with the same."""
     places = {
         importance_sample_size(inference): place
         for place, inference in enumerate(plan.inferences)
         if isinstance(inference, Variational)
     }
-    return Family("IWVI", algorithm_style("iwvi"), tuple(map(places.get, MS)))
+    return CurveFamily("IWVI", algorithm_style("iwvi"), tuple(map(places.get, MS)))
 
 
 def curves_along_iterations(plan: Plan, found: PlanTerms, model: int) -> list[DivergenceCurve]:
@@ -122,7 +122,7 @@ def curves_along_iterations(plan: Plan, found: PlanTerms, model: int) -> list[Di
 
 
 def curves_for_each_m(
-    plan: Plan, found: PlanTerms, model: int, family: Family, ms: Sequence[int] = MS
+    plan: Plan, found: PlanTerms, model: int, family: CurveFamily, ms: Sequence[int] = MS
 ) -> list[DivergenceCurve]:
     """Curves of Figures 2 and 3, along iterations: one for each M of a family."""
     terms = family.terms(plan, found, model)
@@ -142,7 +142,7 @@ def curves_for_each_m(
 
 
 def curves_along_m(
-    plan: Plan, found: PlanTerms, model: int, families: Sequence[Family], ms: Sequence[int] = MS
+    plan: Plan, found: PlanTerms, model: int, families: Sequence[CurveFamily], ms: Sequence[int]
 ) -> list[DivergenceCurve]:
     """Curves along M after the last iterations: one for each family."""
     curves = []
@@ -163,10 +163,10 @@ def curves_along_m(
     return curves
 
 
-Row = dict[str, Any]
+CurveRow = dict[str, Any]
 
 
-def rows(plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None) -> list[Row]:
+def rows(plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None) -> list[CurveRow]:
     """Table of a plan's finished runs, in the order of the plan.
 
     Args:
@@ -222,7 +222,7 @@ def rows(plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None) -> list[
 
 def figure_rows(
     number: int, plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None
-) -> list[Row]:
+) -> list[CurveRow]:
     """The rows behind one of the paper's figures, with `ms` as M of Figure 2."""
     if number == 1:
         return rows(plan, found)

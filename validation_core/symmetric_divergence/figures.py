@@ -11,8 +11,8 @@ from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Grid, HLine, Panel, Picture, empty
 from validation_core.symmetric_divergence.curves import (
+    CurveFamily,
     DivergenceCurve,
-    Family,
     PlanTerms,
     curves_along_iterations,
     curves_along_m,
@@ -130,7 +130,7 @@ def drawn(
 
 
 def _each_m_figure(
-    number: int, plan: Plan, found: PlanTerms, family: Family, ms: Sequence[int]
+    number: int, plan: Plan, found: PlanTerms, family: CurveFamily, ms: Sequence[int]
 ) -> Drawn:
     """Figure 2 or 3: divergence against iterations, a curve for each M."""
     panels = _panels(plan, lambda i: curves_for_each_m(plan, found, i, family, ms))

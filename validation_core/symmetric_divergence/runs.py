@@ -364,7 +364,7 @@ def _known(m: int) -> None:
         )
 
 
-Memory = MutableMapping[str, _RunTerms]
+RunMemory = MutableMapping[str, _RunTerms]
 """Cache of terms read before, by the run's key: a page reads twice a second."""
 
 
@@ -388,7 +388,7 @@ def missing(plan: Plan, store: Store) -> tuple[InferenceRun, ...]:
 
 
 def collect(
-    plan: Plan, store: Store, memory: Memory | None = None
+    plan: Plan, store: Store, memory: RunMemory | None = None
 ) -> dict[tuple[int, int], Terms]:
     """Collect the terms of every curve of a plan, as far as it has run.
 
@@ -400,7 +400,7 @@ def collect(
     Returns:
         Terms of each curve, by (index of model, index of inference).
     """
-    known: Memory = {} if memory is None else memory
+    known: RunMemory = {} if memory is None else memory
     return {
         (i, j): _terms(plan.row(i, j), plan.datasets, store, known)
         for i in range(len(plan.models))
@@ -408,7 +408,7 @@ def collect(
     }
 
 
-def _terms(row: tuple[InferenceRun, ...], k: int, store: Store, known: Memory) -> Terms:
+def _terms(row: tuple[InferenceRun, ...], k: int, store: Store, known: RunMemory) -> Terms:
     d = np.full((len(row), len(MS), k), np.nan)
     done, failures = np.zeros(len(row), bool), np.zeros(len(row), np.int64)
     seconds = np.full(len(row), np.nan)

@@ -105,18 +105,18 @@ def spread(found: RunResult, seed: int = 0) -> TermSpread | None:
     root = np.sqrt(np.square(d).mean(-1) / d.shape[1])  # the same whatever the signs
     scale = np.where(root > 0, root, 1.0)
     return TermSpread(
-        finite,
-        d,
-        means.estimate,
-        means.low,
-        means.high,
-        np.array([_tail(np.abs(row)) for row in d]),
-        np.asarray(test.statistic) / scale,
-        test.null / scale[:, None],
-        np.asarray(test.pvalue),
-        np.asarray(divergence_rows.paired_auc(d, nothing)),
-        without,
-        len(found.ok) - without - len(finite),
+        places=finite,
+        d=d,
+        mean=means.estimate,
+        low=means.low,
+        high=means.high,
+        tail=np.array([_tail(np.abs(row)) for row in d]),
+        signs=np.asarray(test.statistic) / scale,
+        null=test.null / scale[:, None],
+        pvalue=np.asarray(test.pvalue),
+        auc=np.asarray(divergence_rows.paired_auc(d, nothing)),
+        without=without,
+        infinite=len(found.ok) - without - len(finite),
     )
 
 

@@ -13,7 +13,7 @@ from validation_core.drawing import live, style
 from validation_core.drawing.marks import HLine, Mark, Panel, Slider, over, sentence
 from validation_core.symmetric_divergence import MS, Plan, Terms, importance_sample_size
 from validation_core.symmetric_divergence.curves import (
-    Family,
+    CurveFamily,
     FamilyTerms,
     trained_with_each,
     weighted,
@@ -77,7 +77,7 @@ def _look(inference: Inference) -> MethodStyle:
     return look if name == inference.name else look._replace(dash="1 3", symbol="cross")
 
 
-def families(plan: Plan) -> tuple[Family, ...]:
+def families(plan: Plan) -> tuple[CurveFamily, ...]:
     """Families that are shown under every M: each inference of M = 1, and IWVI trained with M."""
     own = [importance_sample_size(inference) for inference in plan.inferences]
     each = tuple(weighted(plan, place) for place, m in enumerate(own) if m == 1)
@@ -123,7 +123,7 @@ def panels_for_each_m(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Pan
 def panels_along_m(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
     """A curve for each family along M, over iterations and K: (I, P, len(MS))."""
 
-    def line(family: Family, of: FamilyTerms) -> _SummaryCurve:
+    def line(family: CurveFamily, of: FamilyTerms) -> _SummaryCurve:
         wanted = np.broadcast_to([m in family.ms for m in MS], of.done.shape)
         return _curve(family.label, live.browser_style(family.look), of.d, of.done, wanted)
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.keys import Arrays
 from validation_core.tables import (
     angles,
     around,
@@ -48,7 +49,6 @@ from validation_core.tables.weights import EqualDraws, GivenWeights
 from validation_core.tables.x_columns import GAPS, Missing, read_x
 from validation_core.types import Array, PosteriorTable
 
-Arrays = Mapping[str, NDArray[np.generic]]
 Declared = Mapping[str, np.dtype[np.generic]]
 _NO_X = (
     "There is no x: ranks, relabelling and scores of theta alone are tested; where over x q is "

@@ -30,7 +30,7 @@ from validation_core.tables import roles, source
 from validation_core.tables.chosen import Chosen
 from validation_core.tables.source import LIMIT, ArrayHeader, Order, read_into, size_text
 
-Kind = Literal["npz", "npy", "csv", "parquet", "hdf5", "json", "zarr"]
+FileKind = Literal["npz", "npy", "csv", "parquet", "hdf5", "json", "zarr"]
 
 CHILDREN = LIMITS.usual.readers
 """Files that are read at once, whoever sent them."""
@@ -315,7 +315,7 @@ class GuardedFile:
         self,
         stream: BinaryIO,
         path: Path | None,
-        kind: Kind,
+        kind: FileKind,
         stem: str,
         limit: int,
         chosen: Chosen | None = None,

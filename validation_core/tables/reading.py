@@ -297,7 +297,7 @@ def _copied(pieces: Iterator[bytes], most: int) -> Iterator[tuple[BinaryIO, Path
         yield copy, None
 
 
-def _kind(stream: BinaryIO) -> guarded_file.Kind:
+def _kind(stream: BinaryIO) -> guarded_file.FileKind:
     """The format of a file, from its first bytes.
 
     Raises:

@@ -8,11 +8,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from validation_core.hashing import hashed
+from validation_core.hashing import HashWords, hashed
 from validation_core.pieces import slices
 from validation_core.types import Array, Integers, PosteriorTable
 
-Words = NDArray[np.uint64]
 _FEWEST = 3  # draws: of one or two an equal set tells nothing
 _CHANCE = 1e-6  # that a table of independent rows is said to share any
 _NUMBERS = 1 << 16  # of theta_q looked at together, so that they stay in the cache
@@ -63,7 +62,7 @@ def shared_draw_groups(data: PosteriorTable) -> Integers | None:
     return np.unique(label, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def _sums(q: Array) -> Words:
+def _sums(q: Array) -> HashWords:
     """Sums (N,) of the bits of each row's draws: equal sets have equal sums."""
     n = len(q)
     out = np.empty(n, np.uint64)
@@ -74,13 +73,13 @@ def _sums(q: Array) -> Words:
     return out
 
 
-def _repeating(words: Words) -> Integers:
+def _repeating(words: HashWords) -> Integers:
     """The rows whose word (N,) another row has, too."""
     _, inverse, count = np.unique(words, return_inverse=True, return_counts=True)
     return np.flatnonzero(count[inverse.reshape(-1)] > 1)
 
 
-def _sets(q: Array, rows: Integers) -> Words:
+def _sets(q: Array, rows: Integers) -> HashWords:
     """A word for the set of draws of each of these rows, whatever their order."""
     k, d = q.shape[1:]
     odd = (_GOLDEN * np.arange(1, d + 1, dtype=np.uint64)) | np.uint64(1)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from validation_core import codec
-from validation_core.diagnosis.card.content import Fact, State
+from validation_core.diagnosis.card.content import CardState, Fact
 from validation_core.diagnosis.card.inputs import CardInputs
 from validation_core.diagnosis.card.mistake import mistake_content
 from validation_core.diagnosis.card.problem import problem_content
@@ -27,7 +27,7 @@ from validation_core.drawing.drawn import Drawn
 from validation_core.tables import RanksUpload, SamplesUpload
 from validation_core.text import count_text, first_text, level_text, said_equals, share_text
 
-_TITLES: Mapping[State, str] = {
+_TITLES: Mapping[CardState, str] = {
     "mistake": "Correct the file first",
     "problem": "Problem found",
     "silent": "No problem found",
@@ -44,7 +44,7 @@ _NEARER = "Simulate near your observation, and check that the model can produce 
 class Card:
     """A verdict that one can see."""
 
-    state: State
+    state: CardState
     title: str
     sentence: str
     """How sure that is."""
@@ -120,7 +120,7 @@ def typeset(text: str) -> str:
     return re.sub(r"(?<![\w.)])-(?=\d|\.\d)", "−", without)
 
 
-def _state(diagnosis: Diagnosis) -> State:
+def _state(diagnosis: Diagnosis) -> CardState:
     if diagnosis.upload.unusable:
         return "mistake"
     if diagnosis.verdict == "problem found":
@@ -130,7 +130,7 @@ def _state(diagnosis: Diagnosis) -> State:
     return "too little" if diagnosis.verdict == "not enough data" else "silent"
 
 
-def _sure(diagnosis: Diagnosis, state: State, *, late: bool) -> str:
+def _sure(diagnosis: Diagnosis, state: CardState, *, late: bool) -> str:
     """How sure the verdict is, in a sentence."""
     level, p = level_text(diagnosis.alpha), diagnosis.pvalue
     if state == "mistake":
@@ -199,7 +199,7 @@ def _loaded(diagnosis: Diagnosis) -> str:
 CARD_ENDINGS = (".png", ".pdf", ".svg")
 """Endings of a card's file."""
 
-COLORS: Mapping[State, str] = {
+COLORS: Mapping[CardState, str] = {
     "mistake": "#9A6700",
     "problem": style.OBSERVED,
     "silent": style.P,

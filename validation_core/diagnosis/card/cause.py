@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping
 
 from validation_core.diagnosis.card.inputs import CardInputs, rank_departures
-from validation_core.diagnosis.card.place import columns_text, unread_columns
+from validation_core.diagnosis.card.place import unread_columns
 from validation_core.diagnosis.questions.cause import LEAST_DRAWS, CauseQuestion
 from validation_core.diagnosis.questions.cause.advice import TITLES, steps_for
 from validation_core.diagnosis.questions.cause.words import FAULTS, headline, likeliest
 from validation_core.diagnosis.questions.over_x import OverXQuestion
 from validation_core.diagnosis.questions.over_x.region_words import region_text
+from validation_core.relabelling.claims import x_columns_text
 from validation_core.relabelling.families import Family
 from validation_core.tables import TableUpload
 from validation_core.text import count_text
@@ -79,7 +80,7 @@ def next_steps_for(inputs: CardInputs) -> tuple[str, ...]:
         steps = [_OF_MAGNITUDE[inputs.magnitude.family]]
     if unread := unread_columns(inputs):
         that = "it reaches" if len(unread) == 1 else "they reach"
-        columns = columns_text(unread, inputs.names.x)
+        columns = x_columns_text(unread, inputs.names.x)
         steps.insert(0, f"q does not seem to use {columns}: check that {that} the network.")
     elif problem.place is not None:
         region = region_text(problem.place, *inputs.names)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from validation_core.drawing.drawn import Drawn
 
-State = Literal["mistake", "problem", "silent", "unlike", "too little", "testing"]
+CardState = Literal["mistake", "problem", "silent", "unlike", "too little", "testing"]
 """`mistake`: of the file, so that nothing is said of q. `unlike`: no problem at the simulations,
 which are all unlike the user's own observation."""
 

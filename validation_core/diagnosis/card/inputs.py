@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 R = TypeVar("R")
-Kind = Literal["bias", "width", "mode", "pair", "mass", "magnitude", "quantity", "test"]
+ProblemKind = Literal["bias", "width", "mode", "pair", "mass", "magnitude", "quantity", "test"]
 _RARER = 10.0  # times the p of a change over x: then an error everywhere is the finding
 _OF_PARAMETERS = ("means", "widths", "shapes", "pairs")
 _CLEARER = 2.0  # times the z of single parameters: then two, or a quantity, are the finding
@@ -35,7 +35,7 @@ _CLEARER = 2.0  # times the z of single parameters: then two, or a quantity, are
 class Problem(NamedTuple):
     """The plainest error of q: in which parameters, and at which rows."""
 
-    kind: Kind
+    kind: ProblemKind
     parameters: tuple[int, ...]
     place: OverXPlace | None = None
     """Where over x, if it changes there."""
@@ -140,7 +140,7 @@ class CardInputs:
         if self.mode is not None:
             return Problem("mode", (self.mode,))
         if self.place is not None and not self._clearer_everywhere:
-            kind: Kind = "bias" if self.place.kind == "shift" else "width"
+            kind: ProblemKind = "bias" if self.place.kind == "shift" else "width"
             return Problem(kind, (self.place.parameter,), self.place)
         return self._clearest()
 
@@ -190,7 +190,7 @@ class CardInputs:
             return None
         ranked = [one for one in self.diagnosis.parameters if one.family == "marginals"]
         shift, spread = rank_departures(worst[0], self.diagnosis.upload.n)
-        kind: Kind = "bias" if abs(shift) >= abs(spread) else "width"
+        kind: ProblemKind = "bias" if abs(shift) >= abs(spread) else "width"
         return Problem(kind, (ranked.index(worst[0]),))
 
     @cached_property
@@ -231,11 +231,11 @@ def rank_departures(parameter: Parameter, n: int) -> tuple[float, float]:
     return shift, (parameter.spread - 1) / 12 * math.sqrt(180 * n)
 
 
-def side_of(interval: Interval, correct: float) -> int:
-    """On which side of a correct q's value an interval lies; 0 where it holds it."""
-    if not interval.known or not (interval.low > correct or interval.high < correct):
+def side_of_zero(interval: Interval) -> int:
+    """On which side of 0 an interval lies, 1 or -1; 0 where it holds it."""
+    if not interval.known or interval.low <= 0 <= interval.high:
         return 0
-    return 1 if interval.low > correct else -1
+    return 1 if interval.low > 0 else -1
 
 
 def _bias_size(errors: ParameterErrors) -> float:

@@ -40,7 +40,7 @@ _SAMPLES: tuple[Key, ...] = (("sample p", style.P, "circle"), ("sample q", style
 _OVER = "If q were correct, both would look alike."
 
 
-def overlay(truth: Array, draws: Array, name: str, where: str = "") -> Drawn:
+def overlay(truth: Array, draws: Array, name: str, where: str) -> Drawn:
     """True values (n,) as bars over q's draws (n, K) as an area, both as shares.
 
     Args:

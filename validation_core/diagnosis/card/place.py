@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from validation_core.diagnosis.card.inputs import CardInputs
 from validation_core.diagnosis.card.size import bias_text
 from validation_core.diagnosis.questions.cause import CauseQuestion
 from validation_core.diagnosis.questions.over_x import OverXQuestion
 from validation_core.diagnosis.questions.over_x.region_words import region_text
 from validation_core.diagnosis.questions.over_x.result import OverXPlace
-from validation_core.relabelling.claims import x_column_name
-from validation_core.text import equals, list_text
+from validation_core.relabelling.claims import x_columns_text
+from validation_core.text import equals
 
 
 def where_wrong(inputs: CardInputs) -> str:
@@ -22,7 +20,7 @@ def where_wrong(inputs: CardInputs) -> str:
     if problem.place is not None:
         region = region_text(problem.place, *inputs.names)
         unread = unread_columns(inputs)
-        follows = f" q's error follows {columns_text(unread, inputs.names.x)}." if unread else ""
+        follows = f" q's error follows {x_columns_text(unread, inputs.names.x)}." if unread else ""
         share = f"{problem.place.share:.0%} of simulations"
         name = inputs.called(problem.place.parameter)
         return f"Where {region}: {share}.{_elsewhere(problem.place, name)}{follows}"
@@ -53,21 +51,6 @@ def unread_columns(inputs: CardInputs) -> list[int]:
     if cause is None or cause.cause != "ignores_x":
         return []
     return sorted({at.which for at in inputs.changing if (at.kind, at.along) == ("shift", "x")})
-
-
-def columns_text(columns: Sequence[int], names: Sequence[str]) -> str:
-    """`week5 to week8 and x_12`: three or more in a row by their ends."""
-    runs: list[list[int]] = []
-    for column in columns:
-        if runs and runs[-1][-1] == column - 1:
-            runs[-1].append(column)
-        else:
-            runs.append([column])
-    words: list[str] = []
-    for run in runs:
-        named = [x_column_name(at, names) for at in run]
-        words += [f"{named[0]} to {named[-1]}"] if len(run) > 2 else named
-    return list_text(words)
 
 
 def _elsewhere(place: OverXPlace, name: str) -> str:

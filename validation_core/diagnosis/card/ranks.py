@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from validation_core.diagnosis.card import pictures
-from validation_core.diagnosis.card.content import Content, Fact, State
+from validation_core.diagnosis.card.content import CardState, Content, Fact
 from validation_core.diagnosis.card.inputs import CardInputs
 from validation_core.diagnosis.card.size import how_wrong
 from validation_core.drawing.drawn import Drawn
@@ -15,7 +15,7 @@ from validation_core.drawing.drawn import Drawn
 _UNSEEN = "Ranks alone do not tell; q's draws and x would."
 
 
-def ranks_content(inputs: CardInputs, state: State) -> Content:
+def ranks_content(inputs: CardInputs, state: CardState) -> Content:
     """Return facts, next steps and the picture of a verdict on ranks."""
     steps = (
         "Save theta, x and theta_q: with q's draws, the size of an error, its place and its cause "

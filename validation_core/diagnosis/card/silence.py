@@ -6,7 +6,7 @@ import math
 from functools import partial
 
 from validation_core.diagnosis.card import pictures
-from validation_core.diagnosis.card.content import Content, Fact, State
+from validation_core.diagnosis.card.content import CardState, Content, Fact
 from validation_core.diagnosis.card.inputs import CardInputs
 from validation_core.diagnosis.card.ranks import ranks_content
 from validation_core.diagnosis.questions import AnyQuestion
@@ -50,7 +50,7 @@ def _more_tests(surface: Surface) -> str:
     return f"Run more tests ({surface.more_tests}) for other kinds of error."
 
 
-def silence_content(inputs: CardInputs, state: State) -> Content:
+def silence_content(inputs: CardInputs, state: CardState) -> Content:
     """Return facts, next steps and the picture of a verdict that found no problem."""
     facts, steps, draw_picture = _content(inputs, state)
     return facts, (*_untested(inputs), *steps)[:3], draw_picture
@@ -69,7 +69,7 @@ def _untested(inputs: CardInputs) -> tuple[str, ...]:
     return (f"{asked.surface.every_test}: each says why it did not run.",)
 
 
-def _content(inputs: CardInputs, state: State) -> Content:
+def _content(inputs: CardInputs, state: CardState) -> Content:
     """The content as if every test had run that can."""
     diagnosis, surface = inputs.diagnosis, inputs.asked.surface
     upload, shift = diagnosis.upload, diagnosis.shift
@@ -130,7 +130,7 @@ def _missed(inputs: CardInputs) -> Fact:
     return Fact("Could be missed", unknown if inputs.diagnosis.tested else "Any error.")
 
 
-def _alike_samples(inputs: CardInputs, state: State, data: TwoSamples) -> Content:
+def _alike_samples(inputs: CardInputs, state: CardState, data: TwoSamples) -> Content:
     """The content of a card about two samples without a problem."""
     shift, upload = inputs.diagnosis.shift, inputs.diagnosis.upload
     picture = partial(pictures.samples, data, upload.names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from validation_core.diagnosis.card.inputs import CardInputs, Kind, side_of
+from validation_core.diagnosis.card.inputs import CardInputs, ProblemKind, side_of_zero
 from validation_core.diagnosis.card.picture_choice import error_correlations
 from validation_core.diagnosis.questions.calibration.result import ClaimedErrors, ParameterErrors
 from validation_core.diagnosis.questions.calibration.words import (
@@ -65,9 +65,9 @@ def _also_off(inputs: CardInputs) -> str:
     return f" Also off: {first_text(others, _NAMED)}." if others else ""
 
 
-def _ways(errors: ClaimedErrors, told: Kind | None) -> list[str]:
+def _ways(errors: ClaimedErrors, told: ProblemKind | None) -> list[str]:
     """`too high`, `too narrow`: how a parameter is off, but for a kind that is told already."""
-    side = side_of(errors.bias, 0.0)
+    side = side_of_zero(errors.bias)
     return [
         *(["too high" if side > 0 else "too low"] if errors.biased and told != "bias" else []),
         *([f"too {errors.misfit}"] if errors.misfit and told != "width" else []),
@@ -85,7 +85,7 @@ def _of_several(inputs: CardInputs, same: Sequence[ParameterErrors]) -> str:
         ratios = [errors.ratio.estimate for errors in same]
         side = "narrow" if ratios[0] < 1 else "wide"
         return f"{which} too {side} ({_range(ratios)} times the width they need)"
-    sides = {side_of(errors.bias, 0.0) for errors in same}
+    sides = {side_of_zero(errors.bias) for errors in same}
     side = " too high" if sides == {1} else " too low" if sides == {-1} else ""
     sizes = [abs(errors.bias.estimate) for errors in same]
     more = " or more" * any(errors.open for errors in same)

@@ -13,7 +13,7 @@ from validation_core.types import Array
 
 Apply = Callable[[DrawPool, DrawIndices, float, np.random.Generator], Array]
 Pick = Callable[[DrawPool, DrawIndices, float, np.random.Generator], DrawIndices]
-Nats = Callable[[DrawPool, float], float | None]
+NatsOfStrength = Callable[[DrawPool, float], float | None]
 Spread = Literal["one", "two", "all", ""]
 
 
@@ -49,7 +49,7 @@ class Injection:
     """Instead, other places (T, n) of draws, from the same numbers at all strengths."""
     spread: Spread = ""
     """Number of parameters that it sits in; empty for a defect of none, or of a direction."""
-    nats: Nats | None = None
+    nats: NatsOfStrength | None = None
     """KL of truth from q, mean over rows, at a strength; None where it is not known."""
     exact: bool = False
     """Whether `nats` holds whatever q is; otherwise it holds if q is near normal."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from validation_core.diagnosis.injections.draw_pool import DrawPool
-from validation_core.diagnosis.injections.injection import Nats
+from validation_core.diagnosis.injections.injection import NatsOfStrength
 from validation_core.diagnosis.injections.moves import FAR_MODE
 from validation_core.types import Array
 
@@ -50,7 +50,7 @@ def _scaled_nats(factor: float, weight: float = 1.0) -> float:
     return float(mixed / 2 - np.log(factor))
 
 
-def width_nats(*, single: bool, wide: bool) -> Nats:
+def width_nats(*, single: bool, wide: bool) -> NatsOfStrength:
     """Nats of a q too wide or too narrow, in one parameter or in all, by its strength."""
 
     def nats(pool: DrawPool, strength: float) -> float | None:

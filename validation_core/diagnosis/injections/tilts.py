@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from validation_core import keys
 from validation_core.diagnosis.injections.draw_pool import DrawIndices, DrawPool, S, draw_parameter
-from validation_core.diagnosis.injections.injection import Injection, Nats, Pick, Spread
+from validation_core.diagnosis.injections.injection import Injection, NatsOfStrength, Pick, Spread
 from validation_core.diagnosis.injections.modes import ModeDirection
 from validation_core.types import Array
 
@@ -124,10 +124,10 @@ def two_parameter_direction(d: int, rng: np.random.Generator) -> TiltDirection:
     return TiltDirection((min(i, j), max(i, j)), float(rng.choice([-1.0, 1.0])))
 
 
-Draw = Callable[[int, np.random.Generator], Direction]
+_Draw = Callable[[int, np.random.Generator], Direction]
 
 
-def _pick(draw: Draw) -> Pick:
+def _pick(draw: _Draw) -> Pick:
     """Trials that share a direction are chosen together."""
 
     def pick(
@@ -144,7 +144,7 @@ def _pick(draw: Draw) -> Pick:
     return pick
 
 
-def _nats(draw: Draw, directions_of: Callable[[int], Sequence[Direction]]) -> Nats:
+def _nats(draw: _Draw, directions_of: Callable[[int], Sequence[Direction]]) -> NatsOfStrength:
     """Nats of the direction that all trials share, or their mean over all directions."""
 
     def size(pool: DrawPool, strength: float) -> float:
@@ -180,7 +180,7 @@ def _tilt(
     name: str,
     cause: str,
     title: str,
-    draw: Draw,
+    draw: _Draw,
     directions_of: Callable[[int], Sequence[Direction]],
     *,
     dims: int = 1,

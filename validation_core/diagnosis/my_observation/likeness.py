@@ -71,30 +71,30 @@ def unlike_text(ranked: Strangeness, x_names: Sequence[str]) -> str:
             f"unlike the simulations: {begun_text(list(map(str, found)), _NAMED)} (counted from "
             f"0). This diagnosis says nothing about q there."
         )
-    p, where = said_equals(float(ranked.pvalue[0])), farthest_text(ranked, 0, x_names)
+    p, where = said_equals(float(ranked.pvalue[0])), farthest_text(ranked, x_names)
     return (
-        f"Your observation is unlike the simulations: {as_strange_text(ranked, 0)} as strange "
+        f"Your observation is unlike the simulations: {as_strange_text(ranked)} as strange "
         f"(p {p}){where}. This diagnosis says nothing about q there."
     )
 
 
-def as_strange_text(ranked: Strangeness, at: int) -> str:
+def as_strange_text(ranked: Strangeness) -> str:
     """`none of 1,000 simulations is`, `1 of 1,000 simulations is`, `12 of 1,000 ... are`."""
-    count = ranked.as_strange[at]
+    count = ranked.as_strange[0]
     number = f"{count:,}" if count else "none"
     return f"{number} of {ranked.n:,} simulations {'is' if count < 2 else 'are'}"
 
 
-def farthest_text(ranked: Strangeness, at: int, x_names: Sequence[str]) -> str:
+def farthest_text(ranked: Strangeness, x_names: Sequence[str]) -> str:
     """Which coordinates are farther out than those of simulations; empty where none is.
 
     Given the others, a coordinate seems off where only another one is: so those are named that
     are far out by themselves; where none is, the farthest given the others.
     """
-    order = np.argsort(-outlyingness(ranked, at), kind="stable")
-    if not len(order) or ranked.coordinates[at, order[0]] > _OUT:
+    order = np.argsort(-outlyingness(ranked, 0), kind="stable")
+    if not len(order) or ranked.coordinates[0, order[0]] > _OUT:
         return ""
-    named = [x_column_name(int(each), x_names) for each in order if ranked.alone[at, each] <= _OUT]
+    named = [x_column_name(int(each), x_names) for each in order if ranked.alone[0, each] <= _OUT]
     if not named:
         return f", farthest in {x_column_name(int(order[0]), x_names)} given the others"
     return (

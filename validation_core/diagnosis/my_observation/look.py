@@ -171,9 +171,7 @@ def look(
     return worst_first(answers)
 
 
-def own_answers(
-    upload: Upload, alpha: float = 0.05, seed: int = 0
-) -> tuple[ObservationAnswer, ...]:
+def own_answers(upload: Upload, alpha: float, seed: int) -> tuple[ObservationAnswer, ...]:
     """What needs no training of the observation that came with a table; nothing without one."""
     if not isinstance(upload, TableUpload) or upload.observations is None:
         return ()

@@ -103,13 +103,13 @@ def _one(
     ranked: Strangeness, x_names: Sequence[str], alpha: float, away: float, place: str
 ) -> tuple[str, ...]:
     """Sentences about one observation; `place` follows a clause about the simulator."""
-    p, count = float(ranked.pvalue[0]), as_strange_text(ranked, 0)
+    p, count = float(ranked.pvalue[0]), as_strange_text(ranked)
     if p > alpha:
         return (
             f"Your observation looks like one of the simulations{place}: {count} as strange "
             f"(p {said_equals(p)}).",
         )
-    where = farthest_text(ranked, 0, x_names)
+    where = farthest_text(ranked, x_names)
     distance = f"Its nearest simulation differs by {number_text(away, 2)} sd per column."
     if ranked.as_strange[0] == 0:
         return (

@@ -14,7 +14,7 @@ from validation_core.diagnosis.null_tables.null_verdict import LearnedPools, Nul
 from validation_core.diagnosis.null_tables.pooled_scores import PooledScores, ScoredTables
 from validation_core.methods import Omnibus
 from validation_core.methods.base import Method
-from validation_core.relabelling.played_truths import Places, SelfMadeTables
+from validation_core.relabelling.played_truths import SelfMadeTables, SlotPlaces
 from validation_core.rng import stream
 from validation_core.tables import TableUpload
 from validation_core.types import BlockScores, Float, PosteriorTable, Scores
@@ -48,7 +48,7 @@ class MethodBattery:
     methods: tuple[Method, ...]
     pools: tuple[PooledScores | None, ...]
     """One for each method; methods that read one network share one, relabelling has its own."""
-    places: tuple[Places | None, ...]
+    places: tuple[SlotPlaces | None, ...]
     """The rows that each looks at; None for all."""
     relabelled: NullVerdict | None = None
     """The verdict by relabelling, where it is among the methods."""

@@ -16,8 +16,8 @@ from validation_core.relabelling.battery import Battery
 from validation_core.relabelling.calibration import LogPScale, log_p_scale
 from validation_core.relabelling.families import RATIOS
 from validation_core.relabelling.magnitudes import magnitudes_beside
-from validation_core.relabelling.played_truths import Places, SelfMadeTables
-from validation_core.relabelling.pools import SlotRanks, Slots, log_ratios, norms
+from validation_core.relabelling.played_truths import SelfMadeTables, SlotPlaces
+from validation_core.relabelling.pools import SlotNumbers, SlotRanks, log_ratios, norms
 from validation_core.relabelling.table_statistics import (
     LearnedScore,
     TableStatistics,
@@ -37,7 +37,7 @@ class LearnedPools:
 
     pools: Mapping[str, PooledScores]
     """Scores of all draws by the verdict's name of each."""
-    rows: Places
+    rows: SlotPlaces
     """(n,) of the table."""
 
 
@@ -72,7 +72,7 @@ class NullVerdict:
 
     setup: TableStatistics
     """Without learned scores."""
-    labellings: Slots
+    labellings: SlotNumbers
     """(B, N)."""
     z: NDArray[np.float32]
     """(B, C) of the labellings, without learned scores."""

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import scores
-from validation_core.relabelling.played_truths import Places, SelfMadeTables
+from validation_core.relabelling.played_truths import SelfMadeTables, SlotPlaces
 from validation_core.statistics.ranks import count, require_numbers
 from validation_core.types import Array, BlockScores, Float, PosteriorTable, Score, TableScores
 
 _SEARCHED = 16  # trials from which on a search in ordered scores is quicker than counting
-Counts = NDArray[np.int32]
+_Counts = NDArray[np.int32]
 S = TypeVar("S", bound=np.generic)
 
 
@@ -50,11 +50,11 @@ class PooledScores:
         return cls(score, values, ordered, (ordered[..., 1:] == ordered[..., :-1]).any(-1))
 
     @cached_property
-    def own_counts(self) -> tuple[Counts, Counts]:
+    def own_counts(self) -> tuple[_Counts, _Counts]:
         """Draws below and equal to each draw (S, n, K) of its row, itself among the equal."""
         return self.counts(self.draws)
 
-    def counts(self, values: Array) -> tuple[Counts, Counts]:
+    def counts(self, values: Array) -> tuple[_Counts, _Counts]:
         """A row's draws below and equal to each of its values (S, n, T): (S, n, T) each."""
         k = self.ordered.shape[-1]
         rows = self.ordered.reshape(-1, k)
@@ -87,7 +87,7 @@ class ScoredTables:
     """T tables under one score."""
 
     pooled: PooledScores
-    which: Places
+    which: SlotPlaces
     """(T, n)."""
     truth: Array
     """(S, n, T)."""
@@ -101,17 +101,17 @@ class ScoredTables:
         return np.ascontiguousarray(np.moveaxis(u, -1, 1), np.float32)
 
     @cached_property
-    def below(self) -> Counts:
+    def below(self) -> _Counts:
         """Draws below each truth (S, n, T), the picked draw among them."""
         return self._counts[0]
 
     @cached_property
-    def own_below(self) -> Counts:
+    def own_below(self) -> _Counts:
         """Draws below each picked draw (S, n, T)."""
         return self._picked(self.pooled.own_counts[0])
 
     @cached_property
-    def _others(self) -> tuple[Counts, Counts]:
+    def _others(self) -> tuple[_Counts, _Counts]:
         """Draws below and equal to each truth (S, n, T), the picked draw not among them."""
         below, equal = self._counts
         return below - (self.own < self.truth), equal - (self.own == self.truth)
@@ -128,7 +128,7 @@ class ScoredTables:
         return np.ascontiguousarray(np.moveaxis(u, -1, 0))
 
     @cached_property
-    def _counts(self) -> tuple[Counts, Counts]:
+    def _counts(self) -> tuple[_Counts, _Counts]:
         """Draws below and equal to each truth: (S, n, T) each, the picked draw among them."""
         truth = self.truth
         if truth is self.own:

@@ -23,6 +23,7 @@ from validation_core.methods import METHODS
 from validation_core.methods.base import Method, kind_of
 from validation_core.pieces import slices
 from validation_core.rng import stream
+from validation_core.shared_arrays import read_only
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload
 from validation_core.tables.weights import shares
@@ -42,7 +43,7 @@ _FEWEST = 2  # rows, whose spread gives an interval
 MOST_ON_PAGE = 12
 """Tables that the page compares at once."""
 RANKED: Mapping[str, tuple[str, str]] = {
-    "colt": ("CoLT's d~", f"{_FROM_UNIFORM} true values' ranks in CoLT's learned ball"),
+    "colt": ("CoLT's d~", f"{_FROM_UNIFORM} true values' ranks in CoLT's learned region"),
     "within_x": ("distance within x", f"{_FROM_UNIFORM} true values' ranks by the classifier"),
     "tarp": ("distance of coverage", f"{_FROM_UNIFORM} TARP's coverage values"),
     "sbc": ("distance of ranks", f"{_FROM_UNIFORM} the ranks of the worst parameter"),
@@ -487,6 +488,7 @@ class _Ranks(NamedTuple):
 
 
 @lru_cache(maxsize=16)  # whichever table the others are compared with
+@read_only
 def _again(ranks: _Ranks, name: str) -> Array:
     """One bootstrap of rows for all tables: what a row does to two of them it does at once."""
     rng, n = stream(0, "posteriors", name), ranks.u.shape[-1]

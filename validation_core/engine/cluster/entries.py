@@ -18,20 +18,20 @@ from validation_core.engine.task import Task, numpy_as_json
 from validation_core.keys import Specification
 from validation_core.scores import trained_scores
 from validation_core.scores.trained_scores import Simulated
-from validation_core.store import Kind, Store
+from validation_core.store import Store, StoreKind
 
 
 class Name(NamedTuple):
     """Kind and key of an entry of a store."""
 
-    kind: Kind
+    kind: StoreKind
     key: str
 
 
 class Entry(TypedDict):
     """An entry as builtin values and arrays: a worker unpacks it without this program."""
 
-    kind: Kind
+    kind: StoreKind
     key: str
     arrays: dict[str, NDArray[np.generic]]
     meta: str

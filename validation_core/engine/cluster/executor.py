@@ -27,8 +27,9 @@ from validation_core.engine.cluster import worker
 from validation_core.engine.cluster.checks import InvalidAnswer, checked_entries
 from validation_core.engine.cluster.entries import Entry, load_read, nbytes
 from validation_core.engine.cluster.scheduler import ClusterWorkers, SchedulerLink
-from validation_core.engine.task import Report, Task, TaskError, TaskStopped, perform
+from validation_core.engine.task import Task, TaskError, TaskStopped, perform
 from validation_core.store import Store
+from validation_core.study import Report
 
 SCATTER_BYTES = 2**18
 """Entries of so many bytes are scattered once, smaller ones go with each task."""

@@ -12,7 +12,6 @@ import importlib.metadata
 import json
 import os
 import threading
-import time
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,9 +20,16 @@ from typing import Any, TypedDict
 from validation_core import keys
 from validation_core.array_files import Stored
 from validation_core.engine.cluster.entries import Entry, Name, content, entry
-from validation_core.engine.task import Report, TaskStopped, describe_error, numpy_as_json, perform
+from validation_core.engine.task import (
+    TaskStopped,
+    describe_error,
+    numpy_as_json,
+    perform,
+    throttled,
+)
 from validation_core.keys import JSON, Arrays
-from validation_core.store import Kind, Store
+from validation_core.store import Store, StoreKind
+from validation_core.study import Report
 
 _EVERY = 0.25  # seconds between progress reports: each passes through the scheduler
 _LIBRARIES = ("numpy", "scipy", "torch", "geomloss")
@@ -121,39 +127,39 @@ class _TaskStore(Store):
         self._given = {Name(sent["kind"], sent["key"]): sent for sent in given}
 
     def save(
-        self, kind: Kind, key: str, arrays: Arrays, *, spec: str, meta: Mapping[str, object]
+        self, kind: StoreKind, key: str, arrays: Arrays, *, spec: str, meta: Mapping[str, object]
     ) -> None:
         name = Name(kind, key)
         self.made[name] = entry(name, arrays, dict(meta), spec)
 
-    def load(self, kind: Kind, key: str) -> Stored | None:
+    def load(self, kind: StoreKind, key: str) -> Stored | None:
         name = Name(kind, key)
         sent = self.made.get(name) or self._given.get(name)
         return content(sent) if sent else None
 
-    def has(self, kind: Kind, key: str) -> bool:
+    def has(self, kind: StoreKind, key: str) -> bool:
         return (kind, key) in self.made or (kind, key) in self._given
 
 
 def _reporter(worker: Any, request: ClusterRequest) -> Report:
-    """Sends the first report at once, then a few a second, and the last one; stops the task.
+    """Send reports, a few a second; stop the task where nobody waits for it.
 
     Dask leaves a thread at work whose task was cancelled, or whose program has gone: only the
     worker's own list of tasks tells it.
     """
     key = worker.get_current_task()
-    last = 0.0
+
+    def log(fraction: float, live: Mapping[str, JSON]) -> None:
+        progress = [request["name"], float(fraction), live]
+        worker.log_event(request["topic"], json.dumps(progress, default=numpy_as_json))
+
+    send = throttled(log, _EVERY)
 
     def report(fraction: float, live: Mapping[str, JSON]) -> None:
-        nonlocal last
         known = worker.state.tasks.get(key)
         if known is None or known.state == "cancelled":
             raise TaskStopped
-        now = time.monotonic()
-        if now - last >= _EVERY or fraction >= 1:
-            last = now
-            progress = [request["name"], float(fraction), live]
-            worker.log_event(request["topic"], json.dumps(progress, default=numpy_as_json))
+        send(fraction, live)
 
     return report
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from validation_core.keys import Arrays
-    from validation_core.learn.training import Report
+    from validation_core.study import Report
 
 
 _State = TypeVar("_State", "Tensor", NDArray[np.floating])
@@ -298,11 +298,7 @@ def _states(
 
 
 def train_diffusion(
-    data: Joint,
-    recipe: Diffusion,
-    seed: int,
-    report: Report | None = None,
-    device: str | None = None,
+    data: Joint, recipe: Diffusion, seed: int, report: Report | None = None
 ) -> TrainedDiffusion:
     """Train a diffusion model of theta given x.
 
@@ -311,12 +307,11 @@ def train_diffusion(
         recipe: network and optimiser settings.
         seed: of the initial parameters, the order of rows and the noise.
         report: called with the progress.
-        device: torch device; by default the fastest one here.
     """
     from validation_core.estimators.diffusion.network import NetworkShape, fit_network
     from validation_core.learn import perceptron, training
 
-    where = perceptron.pick_device(device)
+    where = perceptron.pick_device()
     theta_shift, theta_sd = (part.astype(np.float32) for part in moments(data.theta))
     if recipe.one_scale:
         theta_sd = np.full_like(theta_sd, np.sqrt(np.mean(theta_sd**2)))

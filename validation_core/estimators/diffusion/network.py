@@ -16,12 +16,14 @@ from validation_core.estimators.diffusion import Diffusion, edm_scalings
 from validation_core.learn import perceptron
 from validation_core.learn.adam import Adam
 from validation_core.learn.perceptron import Parameters, Tensors
-from validation_core.learn.training import Report, descend, equal_slices
+from validation_core.learn.training import descend, equal_slices
+from validation_core.study import Report
 from validation_core.types import Array
 
 _FREQUENCIES = 8
 _FASTEST = 8.0  # ln(sigma) / 4 lies between -1.6 and 1.1
 _P_MEAN, _P_SD = -1.2, 1.2  # of ln sigma in training
+_CHECKS = 100  # times that the loss is recorded in a training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,9 +129,8 @@ def fit_network(
     recipe: Diffusion,
     rng: np.random.Generator,
     *,
-    report: Report | None = None,
-    device: str = "cpu",
-    checks: int = 100,
+    report: Report | None,
+    device: str,
 ) -> _DiffusionFit:
     """Train one network.
 
@@ -141,7 +142,6 @@ def fit_network(
         rng: orders the rows and draws the noise.
         report: called with the progress at every epoch, with the loss at every check.
         device: where to compute.
-        checks: number of times that the loss is recorded.
     """
     tensors = perceptron.learnable(start, device)
     adam = Adam([(tensors.values(), recipe.lr)], over=recipe.epochs)
@@ -153,7 +153,7 @@ def fit_network(
         )
         return (prediction - target).square().mean()
 
-    interval = max(1, recipe.epochs // checks)
+    interval = max(1, recipe.epochs // _CHECKS)
     rows: list[tuple[int, float]] = []
     recent: list[Tensor] = []
     epochs = (_batches(theta, x, recipe.batch, rng, device) for _ in range(recipe.epochs))

@@ -22,7 +22,7 @@ from validation_core.explorers.conformal.study import (
     Learned,
     M,
     N,
-    Score,
+    ScoreOfRows,
     draw_p,
     p_ignores_gamma,
 )
@@ -103,7 +103,7 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
             report(part.stop / self.trials, {})
         return ConformalTrials(np.array(gammas, float), np.array(self.betas), pvalues)
 
-    def laws(self, score: Score) -> list[list[statistics.PooledLaw]]:
+    def laws(self, score: ScoreOfRows) -> list[list[statistics.PooledLaw]]:
         """Calibration laws at each gamma and beta, from rows that are never tested."""
         learned, n_p = self.learned, POOL * self.n
         still = p_ignores_gamma(learned.benchmark, learned.gammas)
@@ -113,13 +113,13 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
             laws.append(self.laws_at(score, gamma, rows))
         return laws
 
-    def laws_at(self, score: Score, gamma: float, rows: Joint) -> list[statistics.PooledLaw]:
+    def laws_at(self, score: ScoreOfRows, gamma: float, rows: Joint) -> list[statistics.PooledLaw]:
         """Calibration laws at one gamma, from rows of p there."""
         scored = score(self.betas, rows, self.learned.gammas.index(gamma))
         return [statistics.PooledLaw(row) for row in scored]
 
     def trial_pvalues(
-        self, score: Score, gamma: float, laws: Sequence[statistics.PooledLaw], trials: range
+        self, score: ScoreOfRows, gamma: float, laws: Sequence[statistics.PooledLaw], trials: range
     ) -> Array:
         """p-values (methods, B, trials) at one gamma."""
         learned, index = self.learned, self.learned.gammas.index(gamma)

@@ -62,7 +62,7 @@ _FAR = 100.0  # standard deviations of a score that anyone looks at
 _FEW_ROWS = 2048  # of p that the oracle scores, while a network learns
 SMALLEST_PVALUE = 1e-7  # half precision knows no smaller p-value
 TRIALS_AT_ONCE = 10  # trials tested at once
-Score = Callable[[Sequence[float], Joint, int], Array]
+ScoreOfRows = Callable[[Sequence[float], Joint, int], Array]
 """Scores (B, n) of rows at some betas and the gamma of an index."""
 
 
@@ -110,7 +110,7 @@ class Learned(Specification, spec="conformal_network"):
         nearest = min(self.gammas, key=lambda each: abs(each - gamma))
         return self.trainings[self.gammas.index(nearest) if self.each else 0]
 
-    def score(self, store: Store) -> Score:
+    def score(self, store: Store) -> ScoreOfRows:
         """Score of rows at any beta and gamma; trains the network unless the store has it."""
         networks: list[TrainedClassifier] = trained_scores.trained_together(store, self.trainings)
         if self.each:
@@ -219,7 +219,7 @@ def oracle_rows(study: ConformalStudy) -> tuple[int, int]:
 
 
 def _evaluate(
-    study: ConformalStudy, score: Score, rows: tuple[int, int], report: Report
+    study: ConformalStudy, score: ScoreOfRows, rows: tuple[int, int], report: Report
 ) -> Conformal:
     """Result of a score at every gamma; `rows` are numbers of rows of p and of q."""
     n_p, n_q = rows
@@ -235,7 +235,7 @@ def _evaluate(
 
 
 def evaluate_score(
-    study: ConformalStudy, score: Score, index: int, p: Joint, q: Joint
+    study: ConformalStudy, score: ScoreOfRows, index: int, p: Joint, q: Joint
 ) -> dict[str, Array]:
     """Evaluate a score on draws of p and q, at the gamma of an index.
 

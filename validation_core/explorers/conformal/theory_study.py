@@ -25,7 +25,7 @@ from validation_core.explorers.conformal.study import (
     POWER_BETAS,
     Learned,
     M,
-    Score,
+    ScoreOfRows,
     draw_p,
     draw_q,
     p_ignores_gamma,
@@ -127,7 +127,9 @@ class ConformalTheoryStudy(Study[ConformalTheory], spec="conformal_theory"):
             **dict(zip(("gammas", "betas", "power_betas"), places, strict=True)), **stacked
         )
 
-    def _at(self, score: Score, index: int, p: Joint, q: Joint) -> dict[str, NDArray[np.generic]]:
+    def _at(
+        self, score: ScoreOfRows, index: int, p: Joint, q: Joint
+    ) -> dict[str, NDArray[np.generic]]:
         """Arrays of the result at one gamma, by field name."""
         benchmark, gamma = self.learned.benchmark, self.learned.gammas[index]
         ratios = [benchmark.log_ratio(rows.theta, rows.x, gamma) for rows in (p, q)]

@@ -20,7 +20,13 @@ LEVEL = 0.05
 
 
 def count_rejections(
-    methods: Sequence[Method], p: Array, q: Array, law: PooledLaw, seed: int, trials: range
+    methods: Sequence[Method],
+    p: Array,
+    q: Array,
+    seed: int,
+    trials: range,
+    *,
+    law: PooledLaw | None = None,
 ) -> Integers:
     """Trials that each method rejects: (methods,).
 
@@ -28,12 +34,14 @@ def count_rejections(
         methods: the tests.
         p: scores of the trials' draws of p, one trial after another.
         q: scores of their draws of q.
-        law: of p's scores, which Uniform reads its calibration counts off.
         seed: of the numbers that break ties.
         trials: numbers of the trials.
+        law: of p's scores, which Uniform reads its calibration counts off; by default that of
+            all trials.
     """
     blocks = BlockScores(p.reshape(len(trials), -1), q.reshape(len(trials), -1))
-    pvalues = conformal_pvalues(methods, blocks, law, seed, trials)
+    of_p = PooledLaw(p) if law is None else law
+    pvalues = conformal_pvalues(methods, blocks, of_p, seed, trials)
     return np.asarray((pvalues <= LEVEL).sum(-1))
 
 

@@ -1,7 +1,7 @@
 """The papers held against the product: their items, and their numbers beside ours."""
 
 from validation_core.explorers.papers import colt_items, conformal_items, divergence_items
-from validation_core.explorers.papers.item import STATES, Item, Link, State
+from validation_core.explorers.papers.item import STATES, Item, ItemState, Link
 from validation_core.published import PaperName
 
 ITEMS: dict[PaperName, tuple[Item, ...]] = {
@@ -11,4 +11,4 @@ ITEMS: dict[PaperName, tuple[Item, ...]] = {
 }
 """The items of each paper."""
 
-__all__ = ["ITEMS", "STATES", "Item", "Link", "State"]
+__all__ = ["ITEMS", "STATES", "Item", "ItemState", "Link"]

@@ -12,10 +12,10 @@ from validation_core.explorers.highdim.lensing import table as lensing_table
 from validation_core.explorers.papers.curvature import CurvatureStudy
 from validation_core.methods import CoLT
 from validation_core.methods.base import Method
-from validation_core.published import Place, PrintedNumber, PrintedTable
+from validation_core.published import PrintedNumber, PrintedPlace, PrintedTable
 from validation_core.sweep import colt_paper
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.progress import Memory, collect
+from validation_core.sweep.progress import TallyMemory, collect
 from validation_core.sweep.rates import counts_of, rate_interval, standard_error
 from validation_core.types import PowerCell, Preset
 
@@ -74,7 +74,7 @@ class Sheet(NamedTuple):
         return said
 
 
-def sheets(store: Store, memory: Memory) -> list[Sheet]:
+def sheets(store: Store, memory: TallyMemory) -> list[Sheet]:
     """Every printed table with what the store has.
 
     Args:
@@ -108,7 +108,7 @@ def shipped_sweeps() -> tuple[Sweep, ...]:
     return lensing_sweeps()[len(lensing_table.sweeps()) :]
 
 
-def _numbers(places: Sequence[Place]) -> tuple[float, ...]:
+def _numbers(places: Sequence[PrintedPlace]) -> tuple[float, ...]:
     """Places along a gamma or a beta."""
     return tuple(place for place in places if isinstance(place, float))
 
@@ -120,22 +120,22 @@ def _row(method: Method) -> str:
     return _ROWS.get(method.name, "")
 
 
-def _over_gamma(sweep: Sweep, method: Method, cell: PowerCell) -> Place | None:
+def _over_gamma(sweep: Sweep, method: Method, cell: PowerCell) -> PrintedPlace | None:
     del sweep, method
     return cell.gamma if cell.beta == 0 else None
 
 
-def _over_beta(sweep: Sweep, method: Method, cell: PowerCell) -> Place | None:
+def _over_beta(sweep: Sweep, method: Method, cell: PowerCell) -> PrintedPlace | None:
     del sweep
     return cell.beta if cell.gamma == 1 and (cell.beta == 0 or method.degrades) else None
 
 
-def _of_dimensions(sweep: Sweep, method: Method, cell: PowerCell) -> Place | None:
+def _of_dimensions(sweep: Sweep, method: Method, cell: PowerCell) -> PrintedPlace | None:
     theta, x = sweep.benchmark.dims
     return None if _untrained(method, cell) else (x, theta)
 
 
-def _of_alpha(sweep: Sweep, method: Method, cell: PowerCell) -> Place | None:
+def _of_alpha(sweep: Sweep, method: Method, cell: PowerCell) -> PrintedPlace | None:
     del sweep
     return None if _untrained(method, cell) else cell.gamma
 
@@ -173,7 +173,7 @@ class CountedTable(NamedTuple):
 
     table: PrintedTable
     sweeps: Callable[[], Sequence[Sweep]]
-    place: Callable[[Sweep, Method, PowerCell], Place | None]
+    place: Callable[[Sweep, Method, PowerCell], PrintedPlace | None]
     """Place of a cell in the table; None for one that it has not."""
     why: Callable[[str], str]
     """Why a row has no rate of ours at a place."""
@@ -181,9 +181,9 @@ class CountedTable(NamedTuple):
     alike: bool = False
     """Whether its sweeps differ in their places alone, so that one may hold another's trials."""
 
-    def sheet(self, store: Store, memory: Memory) -> Sheet:
+    def sheet(self, store: Store, memory: TallyMemory) -> Sheet:
         """The table beside what the store has."""
-        found: dict[tuple[str, Place], PowerCell] = {}
+        found: dict[tuple[str, PrintedPlace], PowerCell] = {}
         beside = self.sweeps() if self.alike else ()
         for sweep in self.sweeps():
             methods = {method.label: method for method in sweep.methods}

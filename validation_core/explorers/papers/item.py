@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-State = Literal["agrees", "differs", "not_built"]
-STATES: dict[State, str] = {"agrees": "Agrees", "differs": "Differs", "not_built": "Not built"}
+ItemState = Literal["agrees", "differs", "not_built"]
+STATES: dict[ItemState, str] = {"agrees": "Agrees", "differs": "Differs", "not_built": "Not built"}
 
 
 class Link(NamedTuple):
@@ -24,7 +24,7 @@ class Item(NamedTuple):
 
     section: str
     text: str
-    state: State
+    state: ItemState
     why: str
     links: tuple[Link, ...] = ()
     names: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from validation_core.drawing.marks import Text, formatted, over, sentence, written
 from validation_core.explorers.playground.sizes import LEVEL, PlaygroundRates, short_title
-from validation_core.explorers.playground.study import METHODS, TRUE_DRAWS, Playground, Where
+from validation_core.explorers.playground.study import METHODS, TRUE_DRAWS, BallOverX, Playground
 from validation_core.statistics import higher_rate_pvalue
 from validation_core.text import level_text, said_equals, share_text
 from validation_core.types import Array
@@ -54,14 +54,14 @@ def headline(seen: Playground, rates: PlaygroundRates) -> Text:
     )
 
 
-def one_point(where: Where) -> NDArray[np.bool_]:
+def one_point(where: BallOverX) -> NDArray[np.bool_]:
     """Whether the truth is a single point, at each gamma and x (G, V)."""
     single = (where.p == where.p[..., :1, :]).all(axis=(-1, -2))
     return np.broadcast_to(single, where.inside_at.shape)
 
 
 def _places(
-    where: Where, right: NDArray[np.bool_]
+    where: BallOverX, right: NDArray[np.bool_]
 ) -> tuple[NDArray[np.str_], NDArray[np.str_], NDArray[np.str_]]:
     """The sentence on the region: before the truth's share in it, the share, after it (G, V)."""
     mass = f"{where.u_star:.0%}"

@@ -23,9 +23,9 @@ from validation_core.explorers.playground.study import (
     BETAS,
     METHODS,
     POWER_BETAS,
+    BallOverX,
     Playground,
     PlaygroundStudy,
-    Where,
 )
 from validation_core.explorers.playground.theta_panels import error_map_panel, theta_panel
 from validation_core.panels.gamma_scale import STRENGTH, GammaScale
@@ -81,7 +81,7 @@ def payload(study: PlaygroundStudy, seen: Playground, first: int = 0) -> live.Pa
     )
 
 
-def _all_over(study: PlaygroundStudy, where: Where) -> Array:
+def _all_over(study: PlaygroundStudy, where: BallOverX) -> Array:
     """Draws (N, 2) of the truth over all x, where x is one number: the shape of the joint."""
     if len(where.x_edges) > 1 or study.benchmark.dims[0] == 1:
         return np.zeros((0, 2))

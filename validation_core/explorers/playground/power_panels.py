@@ -30,14 +30,12 @@ from validation_core.explorers.playground.study import (
     POWER_BETAS,
     Playground,
 )
-from validation_core.panels.gamma_scale import STRENGTH, GammaScale
+from validation_core.panels.gamma_scale import GammaScale
 
 _EVERY_TICK = 7  # gammas that are all written on their axis
 
 
-def power_over_gamma(
-    seen: Playground, rates: PlaygroundRates, scale: GammaScale = STRENGTH
-) -> Panel:
+def power_over_gamma(seen: Playground, rates: PlaygroundRates, scale: GammaScale) -> Panel:
     """Power over gamma at the slider's own places, which are denser where curves rise."""
     count = len(seen.gammas)
     if count == 1:

@@ -56,17 +56,32 @@ def pvalue_bricks(
     """
     which = [i for i, beta in enumerate(POWER_BETAS) if beta in betas]
     pvalues = np.asarray(seen.trial_pvalues[METHODS.index(method)][which], np.float64)
+    numbers, label = np.arange(pvalues.shape[-1]), short_title(method)
+    opened = Slider(
+        "trial",
+        numbers,
+        names=[str(i + 1) for i in numbers],
+        label="Opened trial",
+        ends=("or press a brick", ""),
+    )
+    return live.payload(
+        sliders=[gamma_slider(seen, scale), beta_slider(betas), opened],
+        panels=[_wall(pvalues, label, _uneven(method, seen.where.p.shape[-1]))],
+        headline=_headline(seen, pvalues <= LEVEL, label, scale),
+        columns=1,
+    )
+
+
+def _wall(pvalues: Array, label: str, why: str) -> Panel:
+    """A brick for each p-value (B, G, trials) in its column; `why` says that it is not level."""
+    by, trials = ("beta", "gamma"), pvalues.shape[-1]
     rank, counts = _piled(pvalues)  # (B, G, trials), (B, G, columns)
     highest = counts.max(-1, keepdims=True)
     y = (rank + 0.5) / highest
     rejected = pvalues <= LEVEL
-    trials = pvalues.shape[-1]
-    numbers = np.arange(trials)
-    label = short_title(method)
-    by = ("beta", "gamma")
     edges = np.linspace(0, 1, _COLUMNS + 1)
     first = np.arange(_COLUMNS) < round(LEVEL * _COLUMNS)
-    walls: list[Mark] = [
+    columns: list[Mark] = [
         Bars(edges, over(np.where(side, counts / highest, 0), *by), color=color, opacity=0.3)
         for side, color in ((~first, style.NULL), (first, style.Q))
     ]
@@ -85,46 +100,27 @@ def pvalue_bricks(
     at = over(np.moveaxis(pvalues, -1, 0)[..., None], "trial", *by, coarse=True)
     up = over(np.moveaxis(y, -1, 0)[..., None], "trial", *by, coarse=True)
     even = trials / _COLUMNS
-    why = _uneven(method, seen.where.p.shape[-1])
     average = f"{even:g} on average" if why else f"{even:g}, if q = p"
-    return live.payload(
-        sliders=[
-            gamma_slider(seen, scale),
-            beta_slider(betas),
-            Slider(
-                "trial",
-                numbers,
-                names=[str(i + 1) for i in numbers],
-                label="Opened trial",
-                ends=("or press a brick", ""),
-            ),
+    level = (
+        f"If q were correct, the wall would be level, {even:g} bricks in each column, but for "
+        "chance."
+    )
+    return Panel(
+        [
+            *columns,
+            HLine(over(even / highest[..., 0], *by), label=average),
+            *bricks,
+            Points(at, up, color="", size=13, symbol="ring"),
+            VLine(LEVEL, color=style.NULL, dash="4 3", label="level"),
         ],
-        panels=[
-            Panel(
-                [
-                    *walls,
-                    HLine(over(even / highest[..., 0], *by), label=average),
-                    *bricks,
-                    Points(at, up, color="", size=13, symbol="ring"),
-                    VLine(LEVEL, color=style.NULL, dash="4 3", label="level"),
-                ],
-                title=f"p-values of {label} in {trials} trials",
-                x=Axis((-0.012, 1.012), "p-value of a trial"),
-                y=Axis((0, 1.04), hidden=True),
-                caption="Each brick is a trial with fresh draws, at its p-value; those left of "
-                f"the line reject q at {LEVEL:.0%}. "
-                + (
-                    why
-                    or f"If q were correct, the wall would be level, {even:g} bricks in each "
-                    "column, but for chance."
-                ),
-                height=360,
-                click="trial",
-                at=here,
-            )
-        ],
-        headline=_headline(seen, rejected, label, scale),
-        columns=1,
+        title=f"p-values of {label} in {trials} trials",
+        x=Axis((-0.012, 1.012), "p-value of a trial"),
+        y=Axis((0, 1.04), hidden=True),
+        caption="Each brick is a trial with fresh draws, at its p-value; those left of the line "
+        f"reject q at {LEVEL:.0%}. {why or level}",
+        height=360,
+        click="trial",
+        at=here,
     )
 
 

@@ -116,7 +116,7 @@ class Ranks(NamedTuple):
         return self._replace(counts=self.counts[-1:], pvalues=self.pvalues[-1:])
 
 
-class Where(NamedTuple):
+class BallOverX(NamedTuple):
     """CoLT's ball at G gammas and V places x, for D parameters (one or two) and M data."""
 
     x_at: Array
@@ -155,7 +155,7 @@ class Playground(NamedTuple):
     gammas: Array
     """(G,)."""
     ranks: Ranks
-    where: Where
+    where: BallOverX
     trial_pvalues: Array
     """(methods, POWER_BETAS, G, trials) p-values; nan where a test was not run."""
 
@@ -289,7 +289,7 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
                     pvalues[k, i, j] = outcome.pvalue
         return Ranks(auc.astype(np.float32), counts, pvalues.astype(np.float32))
 
-    def where(self, localizer: TrainedLocalizer) -> Where:
+    def where(self, localizer: TrainedLocalizer) -> BallOverX:
         """CoLT's ball at every gamma and x."""
         u_star, inside = self._ball(localizer)
         x_edges, cells, x_at = self._x_grid()
@@ -315,7 +315,7 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
                 [rim + at for rim, at in zip(rims(lines, field, radius), origin, strict=True)]
             )
         sides = [len(edges) - 1 for edges in x_edges[::-1]]
-        return Where(
+        return BallOverX(
             x_at=x_at.astype(np.float32),
             origin=origin.astype(np.float32),
             p=p.astype(np.float16),

@@ -25,7 +25,7 @@ from validation_core.drawing.marks import (
 )
 from validation_core.explorers.playground.headline import one_point
 from validation_core.explorers.playground.sizes import COLT, LINE_BINS, PANEL_HEIGHT, SHOWN_DRAWS
-from validation_core.explorers.playground.study import DRAWS_PER_CELL, Where, theta_grid
+from validation_core.explorers.playground.study import DRAWS_PER_CELL, BallOverX, theta_grid
 from validation_core.panels.colt.theta import filled_region
 from validation_core.text import share_interval_text, share_text
 from validation_core.types import Array
@@ -35,7 +35,7 @@ _OUTSIDE = 0.04  # of the frame's width, where a region that goes on beyond it i
 _EDGE = 0.002  # of a rim kept in half precision, from the end of its grid
 
 
-def theta_panel(where: Where, joint: Array) -> Panel:
+def theta_panel(where: BallOverX, joint: Array) -> Panel:
     """Draws of p and q at this x, and CoLT's ball.
 
     Args:
@@ -91,7 +91,7 @@ def theta_panel(where: Where, joint: Array) -> Panel:
     return Panel(marks, x=Axis(limits[0], f"θ₁{moved}"), y=Axis(limits[1], f"θ₂{moved}"), **common)
 
 
-def _caption(where: Where, point: bool) -> Words:
+def _caption(where: BallOverX, point: bool) -> Words:
     region = f"Purple: {where.u_star:.0%} of q's draws at each x"
     if point:
         region = f"Ringed: this x, where the truth is one point. {region}, where it can be drawn"
@@ -139,7 +139,7 @@ def _led_out(rim: Array, grids: Sequence[Array], beyond: Sequence[tuple[float, f
 
 
 def _on_line(
-    where: Where, p: Array, q: Array, by: tuple[str, ...], common: Mapping[str, Any]
+    where: BallOverX, p: Array, q: Array, by: tuple[str, ...], common: Mapping[str, Any]
 ) -> Panel:
     """Panel of one parameter: histograms of both, the ball as an interval."""
     limits = theta_frame((p, q), 0)
@@ -184,7 +184,7 @@ def _within(points: Array, limits: Sequence[tuple[float, float]]) -> Array:
     return np.where(outside[..., None], np.nan, points)
 
 
-def error_map_panel(where: Where) -> Panel:
+def error_map_panel(where: BallOverX) -> Panel:
     """Map over x of the truth's share in the ball minus q's."""
     reach = float(np.ceil(20 * max(np.abs(where.difference).max(), 0.1)) / 20)
     caption = (

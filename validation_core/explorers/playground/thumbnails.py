@@ -8,7 +8,7 @@ import numpy as np
 
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.perturbations import PERTURBATIONS
-from validation_core.explorers.playground.study import Where
+from validation_core.explorers.playground.study import BallOverX
 from validation_core.rng import common
 from validation_core.types import Array, Benchmark
 
@@ -16,7 +16,7 @@ _DOTS = 70
 _WIDE, _HIGH = 64, 44
 
 
-def thumbnail(name: str, benchmark: Benchmark, known: Where | None = None) -> dict[str, Any]:
+def thumbnail(name: str, benchmark: Benchmark, known: BallOverX | None) -> dict[str, Any]:
     """Thumbnail of a benchmark's draws of p and q: points in a box of 64 by 44.
 
     At one x where x has two numbers, over all x where it has one; at the largest gamma.
@@ -54,7 +54,7 @@ def _drawn(name: str, benchmark: Benchmark) -> list[Array]:
     return sides
 
 
-def _kept(where: Where) -> list[Array]:
+def _kept(where: BallOverX) -> list[Array]:
     return [side[0, where.middle, :_DOTS].astype(float) for side in (where.p, where.q)]
 
 

@@ -232,19 +232,19 @@ class _Camera:
         held_out = np.asarray(self.history["held_out"], np.float32)
         best = 1 + int(held_out.argmin()) if len(held_out) else 0
         return Film(
-            np.asarray(epochs),
-            np.asarray(self.history["loss"], np.float32),
-            held_out,
-            self._floor,
-            self._places.astype(np.float32),
-            self._fresh.x.astype(np.float16),
-            self._p.astype(np.float16),
-            np.stack([frame.q for frame in frames]),
-            np.stack([frame.ratios for frame in frames]),
-            np.stack([frame.coverage for frame in frames]),
-            np.array([frame.outside for frame in frames], np.float32),
-            Balls(*map(np.stack, zip(*(frame.balls for frame in frames), strict=True))),
-            epochs.index(best) if best in epochs else len(epochs) - 1,
+            epochs=np.asarray(epochs),
+            loss=np.asarray(self.history["loss"], np.float32),
+            held_out=held_out,
+            floor=self._floor,
+            places=self._places.astype(np.float32),
+            x=self._fresh.x.astype(np.float16),
+            p=self._p.astype(np.float16),
+            q=np.stack([frame.q for frame in frames]),
+            ratios=np.stack([frame.ratios for frame in frames]),
+            coverage=np.stack([frame.coverage for frame in frames]),
+            outside=np.array([frame.outside for frame in frames], np.float32),
+            balls=Balls(*map(np.stack, zip(*(frame.balls for frame in frames), strict=True))),
+            best=epochs.index(best) if best in epochs else len(epochs) - 1,
         )
 
 

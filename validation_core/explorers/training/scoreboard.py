@@ -174,7 +174,7 @@ class Scoreboard:
         return (*nats, *trials)
 
 
-class Power(NamedTuple):
+class PowerAtN(NamedTuple):
     """Rejections of one test in the trials at one N, on the estimator of each seed."""
 
     n: int
@@ -193,29 +193,29 @@ class Power(NamedTuple):
         return Interval.of(self.rate, low.min(), high.max())
 
 
-class Row(NamedTuple):
+class MethodRow(NamedTuple):
     """How often one test rejects the estimators trained with one gamma."""
 
     test: Method
-    powers: tuple[Power, ...]
+    powers: tuple[PowerAtN, ...]
     """By N, rising; of the trials that have run."""
 
     @property
-    def first(self) -> Power | None:
+    def first(self) -> PowerAtN | None:
         """Power at the smallest N at which it finds the error; None if at none that has run."""
         return next((power for power in self.powers if power.rate >= FOUND), None)
 
 
-class Column(NamedTuple):
+class GammaColumn(NamedTuple):
     """All tests of the estimators trained with one gamma, beside their true error."""
 
     gamma: float
-    rows: tuple[Row, ...]
+    rows: tuple[MethodRow, ...]
     nats: tuple[Nats, ...]
     """Of each seed; of those that are known."""
 
     @property
-    def first(self) -> tuple[Row, ...]:
+    def first(self) -> tuple[MethodRow, ...]:
         """The tests that find the error at the smallest N, the most powerful there first."""
         found = [(row.first, row) for row in self.rows if row.first is not None]
         least = min((power.n for power, _ in found), default=0)
@@ -252,10 +252,12 @@ def _mean(parts: Sequence[Estimate]) -> Estimate | None:
     return Estimate(sum(part.value for part in parts) / len(parts), error)
 
 
-def columns(board: Scoreboard, store: Store, level: float = 0.05) -> tuple[Column, ...]:
+def columns(board: Scoreboard, store: Store, level: float = 0.05) -> tuple[GammaColumn, ...]:
     """What the store holds of a scoreboard, a column for each gamma."""
     return tuple(
-        Column(gamma, tuple(_rows(board, store, gamma, level)), tuple(_nats(board, store, gamma)))
+        GammaColumn(
+            gamma, tuple(_rows(board, store, gamma, level)), tuple(_nats(board, store, gamma))
+        )
         for gamma in board.gammas
     )
 
@@ -267,7 +269,7 @@ def _nats(board: Scoreboard, store: Store, gamma: float) -> Iterator[Nats]:
             yield known
 
 
-def _rows(board: Scoreboard, store: Store, gamma: float, level: float) -> Iterator[Row]:
+def _rows(board: Scoreboard, store: Store, gamma: float, level: float) -> Iterator[MethodRow]:
     run = {
         n: [
             outcomes
@@ -278,7 +280,7 @@ def _rows(board: Scoreboard, store: Store, gamma: float, level: float) -> Iterat
     }
     for index, test in enumerate(board.tests):
         powers = (
-            Power(
+            PowerAtN(
                 n,
                 tuple(int((one.pvalues[index] <= level).sum()) for one in outcomes),
                 tuple(one.pvalues.shape[1] for one in outcomes),
@@ -286,7 +288,7 @@ def _rows(board: Scoreboard, store: Store, gamma: float, level: float) -> Iterat
             for n, outcomes in run.items()
             if outcomes
         )
-        yield Row(test, tuple(powers))
+        yield MethodRow(test, tuple(powers))
 
 
 def shipped() -> tuple[Scoreboard, ...]:

@@ -30,7 +30,13 @@ from validation_core.drawing.power_curves import (
     rejection_axis,
 )
 from validation_core.estimators import ESTIMATORS
-from validation_core.explorers.training.scoreboard import FOUND, Column, Power, Row, Scoreboard
+from validation_core.explorers.training.scoreboard import (
+    FOUND,
+    GammaColumn,
+    MethodRow,
+    PowerAtN,
+    Scoreboard,
+)
 from validation_core.methods.base import Method
 from validation_core.panels.gamma_scale import GammaScale
 from validation_core.panels.power import level_said
@@ -51,7 +57,7 @@ _LABELS = {"simulations": "Simulations that q learnt from"}
 _LEVEL = 0.05
 
 
-def payload(board: Scoreboard, shown: Sequence[Column]) -> live.Payload:
+def payload(board: Scoreboard, shown: Sequence[GammaColumn]) -> live.Payload:
     """Both pictures under a slider of simulations, or epochs.
 
     Args:
@@ -72,7 +78,7 @@ def payload(board: Scoreboard, shown: Sequence[Column]) -> live.Payload:
     )
 
 
-def table(board: Scoreboard, shown: Sequence[Column]) -> Panel:
+def table(board: Scoreboard, shown: Sequence[GammaColumn]) -> Panel:
     """The smallest N at which each test finds the error, by training; true nats on top."""
     rows = [_name(test) for test in board.tests]
     high, wide = len(rows), len(shown)
@@ -122,13 +128,13 @@ def _short(count: float) -> str:
     return f"{count / 1000:g}k" if count >= 10_000 else f"{count:,.0f}"
 
 
-def _cell(row: Row) -> str:
+def _cell(row: MethodRow) -> str:
     if row.first is not None:
         return f"{row.first.n:,}"
     return "–" if row.powers else ""
 
 
-def _powers(board: Scoreboard, column: Column) -> Panel:
+def _powers(board: Scoreboard, column: GammaColumn) -> Panel:
     """Power of every test over N."""
     looks, sizes, room = _looks(board.tests), sorted(board.sizes), 0.05
     marks: list[Mark] = [level_line(_LEVEL)]
@@ -160,7 +166,7 @@ def _trainings(board: Scoreboard) -> str:
     return f"Means over {len(board.seeds)} trainings with {tables} each{but}"
 
 
-def _rates(row: Row, sizes: Sequence[int]) -> Rates:
+def _rates(row: MethodRow, sizes: Sequence[int]) -> Rates:
     """Rates (N,) with their intervals; NaN where no trial has run."""
     run = {power.n: power.interval for power in row.powers}
     parts = [run.get(n, (np.nan,) * 3) for n in sizes]
@@ -182,7 +188,7 @@ def _name(test: Method) -> str:
     return _NAMES.get(test.label, test.label)
 
 
-def sentence(board: Scoreboard, column: Column) -> str:
+def sentence(board: Scoreboard, column: GammaColumn) -> str:
     """Which tests reject half of the tables first, beside the true error, in one sentence."""
     at = board.benchmark.place(column.gamma)
     error = "" if column.forward is None else f", {nats_text(column.forward)} nats from the truth"
@@ -203,11 +209,11 @@ def sentence(board: Scoreboard, column: Column) -> str:
     )
 
 
-def _power_text(row: Row) -> str:
+def _power_text(row: MethodRow) -> str:
     return share_interval_text(_at(row).interval)
 
 
-def _at(row: Row) -> Power:
+def _at(row: MethodRow) -> PowerAtN:
     assert row.first is not None
     return row.first
 
@@ -217,7 +223,7 @@ def nats_text(nats: Estimate) -> str:
     return interval_text((nats.value, *nats.interval()), ".2f")
 
 
-class Finding(NamedTuple):
+class TrainingRow(NamedTuple):
     """A row of the table of results: one training, its true error, and the first test."""
 
     task: str
@@ -232,12 +238,12 @@ class Finding(NamedTuple):
     """The tests that do so there, the three most powerful by name."""
 
 
-def findings(board: Scoreboard, shown: Sequence[Column]) -> list[Finding]:
+def findings(board: Scoreboard, shown: Sequence[GammaColumn]) -> list[TrainingRow]:
     """Which test finds the error first, for each training, in words."""
     benchmark = board.benchmark
     kind = ESTIMATORS[benchmark.estimator]
     return [
-        Finding(
+        TrainingRow(
             benchmark.simulator.title,
             kind.title,
             f"{column.gamma:,.0f}",
@@ -250,7 +256,7 @@ def findings(board: Scoreboard, shown: Sequence[Column]) -> list[Finding]:
     ]
 
 
-def _in_short(first: Sequence[Row]) -> str:
+def _in_short(first: Sequence[MethodRow]) -> str:
     """The two most powerful tests, each with its power, and how many more there are."""
     names = [f"{_name(row.test)} {_at(row).rate:.0%}" for row in first[:2]]
     more = [f"{len(first) - 2} more"] if len(first) > 2 else []

@@ -129,7 +129,7 @@ def _ball_panel(maps: Maps, names: Sequence[str], sight: BallAxes) -> Panel:
     ]
     return Panel(
         marks,
-        title="The ball at this observation",
+        title="The region at this observation",
         square=True,
         legend=_legend(outlined),
         x=Axis(ends[0], labels[0]),
@@ -165,7 +165,7 @@ def _line(maps: Maps, name: str) -> Panel:
     ]
     return Panel(
         marks,
-        title="The ball at this observation",
+        title="The region at this observation",
         height=330,
         x=Axis(ends, name),
         y=Axis((-0.05 * top, top), "share of q's draws", percent=True),
@@ -212,7 +212,7 @@ def how_to_read(maps: Maps, sight: BallAxes) -> str:
     beyond = f" It lies in all {d} parameters, so that two of them cannot show its rim." * (d > 2)
     edge = " A true value or centre beyond the picture is drawn at its edge." * sight.around
     return (
-        f"At each observation the ball is as large as it takes to hold {float(maps.u_star):.0%} "
+        f"At each observation the region is as large as it takes to hold {float(maps.u_star):.0%} "
         f"of q's draws there. If q were correct, over all observations the same share of the "
-        f"true values would lie in their balls.{beyond}{edge}"
+        f"true values would lie in their regions.{beyond}{edge}"
     )

@@ -88,6 +88,7 @@ def how_to_read(n: int, several: bool = True) -> str:
         several: whether there is more than one gamma.
     """
     return (
+        "CoLT's region is a ball around the learnt centre, under the learnt distance. "
         "Theorem 1: p and q differ if and only if, for some centre and radius, a ball has another "
         "mass under p than under q, averaged over x; the doubling condition lets small balls "
         "stand for densities. One centre that shows a difference is enough to tell them apart; "
@@ -123,8 +124,10 @@ def _comparison(none: bool, acld: Sequence[float], distance: Sequence[float]) ->
     if none:
         return f"{numbers}: with q the same as p, what differs from 0 is chance."
     if distance[1] <= 0:
-        return f"{numbers}: by d~ no ball's difference around the learnt centre is beyond chance."
-    return f"{numbers}: around the learnt centre some ball has another mass under p than under q."
+        return f"{numbers}: by d~ no region around the learnt centre differs beyond chance."
+    return (
+        f"{numbers}: around the learnt centre some region has another mass under p than under q."
+    )
 
 
 def _distances_panel(theory: BallTheory, scale: GammaScale) -> Panel:
@@ -152,7 +155,7 @@ def _distances_panel(theory: BallTheory, scale: GammaScale) -> Panel:
         ]
     return Panel(
         marks,
-        title="Largest difference of a ball" + ", over gamma" * several,
+        title="Largest difference of a region" + ", over gamma" * several,
         x=places_axis(theory.gammas, scale.axis, at=along)
         if several
         else Axis((float(along[0]) - 0.5, float(along[0]) + 0.5), hidden=True),
@@ -182,8 +185,8 @@ def _ball_panel(theory: BallTheory) -> Panel:
                 for values, color in ((theory.one_radius, _ONE_RADIUS), (theory.one_mass, COLT))
             ),
         ],
-        title="Ball by ball" + ", at this gamma" * (len(theory.gammas) > 1),
-        x=Axis((0, 1), "q's mass in the ball"),
+        title="Region by region" + ", at this gamma" * (len(theory.gammas) > 1),
+        x=Axis((0, 1), "q's mass in the region"),
         y=Axis((-reach, reach), "p's mass less q's"),
         height=_HEIGHT,
         legend=[

@@ -229,14 +229,14 @@ def _difference(maps: Maps) -> Panel:
         len(maps.u_quote),
         "p's mass in it, less u",
         color=_COLOR,
-        title="p's mass less q's, ball by ball",
+        title="p's mass less q's, region by region",
     )
     u, inside = float(maps.u_star), float(maps.inside)
     foot = 0.9 * panel.y.limits[0]
     right = u < 0.7
     return replace(
         panel,
-        x=Axis((0, 1), "q's mass in the ball, u"),
+        x=Axis((0, 1), "q's mass in the region, u"),
         marks=[
             *panel.marks,
             VLine(u, color=_COLOR, dash="4 3", width=1.2),
@@ -251,7 +251,7 @@ def _difference(maps: Maps) -> Panel:
             Note(
                 u + (0.015 if right else -0.015),
                 foot,
-                f"the ball, u = {u:.2f}",
+                f"the region, u = {u:.2f}",
                 color=_COLOR,
                 anchor="start" if right else "end",
             ),

@@ -45,7 +45,7 @@ Q_SHOWN, TRUTH_SHOWN = 180, 120
 _FILL = 0.14  # how opaque a region is
 _AROUND = 4.5
 """Half the width of a picture around q, in sds."""
-Limits = tuple[float, float]
+AxisLimits = tuple[float, float]
 
 
 class ThetaAxes(NamedTuple):
@@ -63,7 +63,7 @@ class _Plane(NamedTuple):
     truth: Array  # (V, T, 2)
     centre: Array  # (V, 2)
     film_centre: Array  # (F, V, 2)
-    limits: tuple[Limits, Limits]
+    limits: tuple[AxisLimits, AxisLimits]
     labels: tuple[str, str]
 
 
@@ -94,12 +94,12 @@ def project_theta(maps: Maps, sight: ThetaAxes, draws: Array | None = None) -> _
     return _Plane(q, truth, centre, film_centre, (across, up), labels)
 
 
-def _span(grid: Array, points: Limits) -> Limits:
+def _span(grid: Array, points: AxisLimits) -> AxisLimits:
     """Limits that hold a grid and points beside it."""
     return min(float(grid[0]), points[0]), max(float(grid[-1]), points[1])
 
 
-def _most(q: Array, truth: Array) -> tuple[Limits, Limits]:
+def _most(q: Array, truth: Array) -> tuple[AxisLimits, AxisLimits]:
     """Limits that hold all but the farthest points of q's and of the true draws."""
     ends = np.array(
         [np.quantile(side.reshape(-1, 2), [0.003, 0.997], axis=0) for side in (q, truth)]
@@ -267,7 +267,7 @@ def _spine(maps: Maps) -> list[Mark]:
     return [Line(*curve.points.T, color=style.NULL, dash="2 4", width=1.4, opacity=0.9)]
 
 
-def _outline(maps: Maps, sight: ThetaAxes, limits: tuple[Limits, Limits]) -> list[Mark]:
+def _outline(maps: Maps, sight: ThetaAxes, limits: tuple[AxisLimits, AxisLimits]) -> list[Mark]:
     if not maps.grid_y.size:
         return []
     lines = ball_outlines(maps)
@@ -279,7 +279,10 @@ def _outline(maps: Maps, sight: ThetaAxes, limits: tuple[Limits, Limits]) -> lis
 
 
 def filled_region(
-    rims: Sequence[Array], limits: tuple[Limits, Limits], *sliders: str, shape: Sequence[int] = ()
+    rims: Sequence[Array],
+    limits: tuple[AxisLimits, AxisLimits],
+    *sliders: str,
+    shape: Sequence[int] = (),
 ) -> Line:
     """Filled regions enclosed by the rims (L, 2) at each place of the sliders.
 

@@ -29,7 +29,7 @@ from validation_core.panels.colt import theta
 from validation_core.panels.colt.theta import (
     COLT,
     Q_SHOWN,
-    Limits,
+    AxisLimits,
     ThetaAxes,
     centre_marker,
     centre_path_marks,
@@ -187,7 +187,7 @@ def _picture(maps: Maps, sight: ThetaAxes, places: Array) -> Panel:
 
 
 def _outlines(
-    maps: Maps, sight: ThetaAxes, places: Array, limits: tuple[Limits, Limits]
+    maps: Maps, sight: ThetaAxes, places: Array, limits: tuple[AxisLimits, AxisLimits]
 ) -> list[Mark]:
     if not maps.grid_y.size:
         return []

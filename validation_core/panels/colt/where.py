@@ -128,30 +128,13 @@ def _along(
         Line(curve.at, curve.rate, color=COLT),
     ]
     if which is None:
-        here = _shares(maps)
-        u = float(maps.u_star)
-        marks += [
-            VLine(over(at, "x"), width=1),
-            Points(
-                over(at[:, None], "x"),
-                over(here.share[:, None] - u, "x"),
-                low=over(here.low[:, None] - u, "x"),
-                high=over(here.high[:, None] - u, "x"),
-                color=style.P,
-                size=8,
-            ),
-        ]
+        marks += _share_at_place(maps, at)
         title, label, places = "Over x", "x", None
     else:
+        ring = over(at[:, None], "x"), over(rate[:, None], "x")
         marks += [
             Points(at, rate, color=style.NULL, size=4),
-            Points(
-                over(at[:, None], "x"),
-                over(rate[:, None], "x"),
-                color=COLT,
-                size=11,
-                symbol="ring",
-            ),
+            Points(*ring, color=COLT, size=11, symbol="ring"),
         ]
         label, places = f"x{subscript(which + 1)}", np.stack([at, rate], axis=1)
         title = f"Over {label}" + ", where it shows most" * clearest
@@ -167,6 +150,16 @@ def _along(
         y=Axis(limits, "p − q share in the region", percent=True),
         caption=caption,
     )
+
+
+def _share_at_place(maps: Maps, at: Array) -> list[Mark]:
+    """The share of the place on the slider less q's, with its interval, at x of one number."""
+    here, u = _shares(maps), float(maps.u_star)
+    share, low, high = (over(part[:, None] - u, "x") for part in here)
+    return [
+        VLine(over(at, "x"), width=1),
+        Points(over(at[:, None], "x"), share, low=low, high=high, color=style.P, size=8),
+    ]
 
 
 def _over_plane(maps: Maps, rate: LocalRate, caption: str) -> Panel:

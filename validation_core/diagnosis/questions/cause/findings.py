@@ -461,18 +461,23 @@ def _pair_departure(table: PreparedTable, score: Array) -> _Worst:
 
 
 def _over_x_departure(table: PreparedTable, score: Array) -> _Worst:
-    """Dependence of scores (n, c) on x and q's mean, by the F test of all functions at once.
+    """Dependence of scores (n, c) on x and q's mean; the number quoted is the correlation on rows
+    not learnt from."""
+    return _Worst(_follows(table, score), least_pvalue_over_x(table, score), score.shape[1])
 
-    The scores are normal and independent of x if q is right, so that F holds at any size; the
-    number quoted is the correlation on rows not learnt from.
+
+def least_pvalue_over_x(table: PreparedTable, score: Array) -> float:
+    """The smallest p of F tests that functions of x and q's mean predict none of scores (n, c).
+
+    All functions at once. The scores are normal and independent of x if q is right, so that F
+    holds at any size; 1 where there are too few rows.
     """
-    finding = _follows(table, score)
     basis = np.concatenate([table.features.linear, table.features.bent], axis=1)
     n, p = basis.shape
     rest = n - p - 1
-    if p == 0 or rest < 1:
-        return _Worst(finding, 1.0)
+    if not p or rest < 1:
+        return 1.0
     off = score - score.mean(0)
     explained, total = np.square(basis.T @ off).sum(0), np.square(off).sum(0)
     ratio = explained / p / np.maximum(total - explained, 1e-300) * rest
-    return _Worst(finding, float(fdtrc(p, rest, ratio).min()), score.shape[1])
+    return float(fdtrc(p, rest, ratio).min())

@@ -14,9 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import fdtrc, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
-from validation_core.diagnosis.questions.cause.findings import binomial_pvalue, reach_beside
+from validation_core.diagnosis.questions.cause.findings import (
+    binomial_pvalue,
+    least_pvalue_over_x,
+    reach_beside,
+)
 from validation_core.diagnosis.questions.cause.prepared_table import PreparedTable
 from validation_core.diagnosis.questions.cause.ranked_rows import two_groups
 from validation_core.rng import stream
@@ -58,9 +62,9 @@ def _left(table: PreparedTable) -> Array:
     return np.asarray(left)
 
 
-def _sure(z: Array, *, sides: int = 2) -> bool:
+def _sure(z: Array) -> bool:
     """Whether the largest of standard normal numbers is beyond chance."""
-    return bool(sides * ndtr(-np.max(z)) * z.size <= LEVEL)
+    return bool(2 * ndtr(-np.max(z)) * z.size <= LEVEL)
 
 
 def _mean_z(values: Array, right: float) -> Array:
@@ -75,15 +79,7 @@ def _biased(table: PreparedTable) -> bool:
 
 def follows(table: PreparedTable, score: Array) -> bool:
     """Whether functions of x predict scores (n, c), by an F test."""
-    basis = np.concatenate([table.features.linear, table.features.bent], axis=1)
-    n, p = basis.shape
-    rest = n - p - 1
-    if not p or rest < 1:
-        return False
-    off = score - score.mean(0)
-    explained, total = np.square(basis.T @ off).sum(0), np.square(off).sum(0)
-    ratio = explained / p / np.maximum(total - explained, 1e-300) * rest
-    return bool(fdtrc(p, rest, ratio).min() * score.shape[1] <= LEVEL)
+    return least_pvalue_over_x(table, score) * score.shape[1] <= LEVEL
 
 
 def _width_z(table: PreparedTable) -> Array:

@@ -111,7 +111,7 @@ class _Injector:
 
 
 def build_reference_sets(
-    table: PreparedTable, *, report: Callable[[float], None] = lambda done: None
+    table: PreparedTable, *, report: Callable[[float], None]
 ) -> tuple[ReferenceSets, _Injector]:
     """Null tables and injected ones at strengths of all sizes; `report` hears the share done."""
     names, null = null_features(table, report=lambda f: report(0.25 * f))
@@ -131,7 +131,7 @@ def refine_reference_sets(
     sets: ReferenceSets,
     injector: _Injector,
     at: Mapping[int, float],
-    report: Callable[[float], None] = lambda done: None,
+    report: Callable[[float], None],
 ) -> ReferenceSets:
     """The sets with more injected tables of these variants, at strengths about these."""
     rng = stream(injector.table.seed, "cause", "closer")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from decimal import ROUND_FLOOR, Decimal
 
 from validation_core.diagnosis.questions.base import Names, Rows
 from validation_core.mending import Mended
 from validation_core.mending.ranks import LEVEL
-from validation_core.relabelling.claims import Claims, parameter_name, x_column_name
+from validation_core.relabelling.claims import Claims, parameter_name, x_columns_text
 from validation_core.text import (
     capitalise,
     equals,
     interval_text,
-    list_text,
     number_text,
     share_interval_text,
     share_text,
@@ -21,7 +20,6 @@ from validation_core.text import (
 from validation_core.types import Interval
 
 _LEFT = 0.05  # p up to which what is left wrong is worth a sentence
-_RUN = 3  # neighbouring columns from which on only the first and the last are named
 
 
 def mend_sentences(result: Mended, names: Names, claims: Claims) -> tuple[str, ...]:
@@ -122,28 +120,13 @@ def _unused(result: Mended, names: Names, claims: Claims) -> Iterator[str]:
     if not unused or not claims.found:
         return
     worst = max(each.pvalue for each in unused)
-    columns = _columns([each.column for each in unused], names.x)
+    columns = x_columns_text([each.column for each in unused], names.x)
     one = len(unused) == 1
     yield (
         f"q does not use {columns}: true values follow {'it' if one else 'them'} and q's draws "
         f"do not (p {equals(worst)}, by slopes beside the other columns). Check that "
         f"{'it reaches' if one else 'they reach'} the network."
     )
-
-
-def _columns(columns: Sequence[int], names: Sequence[str]) -> str:
-    """Columns by name: `week5 to week8 and dose`."""
-    runs: list[list[int]] = []
-    for column in columns:
-        if runs and column == runs[-1][-1] + 1:
-            runs[-1].append(column)
-        else:
-            runs.append([column])
-    words = []
-    for run in runs:
-        each = [x_column_name(column, names) for column in run]
-        words += [f"{each[0]} to {each[-1]}"] if len(run) >= _RUN else each
-    return list_text(words)
 
 
 def mend_rows(result: Mended, names: Names) -> Rows:

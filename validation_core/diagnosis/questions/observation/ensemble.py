@@ -22,8 +22,8 @@ from validation_core.tables import TableUpload
 from validation_core.types import Array, Benchmark, PosteriorTable
 
 if TYPE_CHECKING:
-    from validation_core.learn.training import Report as TrainingReport
     from validation_core.store import Store
+    from validation_core.study import Report
 
 
 ROWS = 3000
@@ -100,10 +100,7 @@ class LC2STEnsemble(Recipe, spec="lc2st_ensemble"):
         return PosteriorTable(train.theta[some], train.x[some], train.q[some, :_DRAWS])
 
     def learn_all(
-        self,
-        data: Sequence[PosteriorTable],
-        seeds: Sequence[int],
-        report: TrainingReport | None = None,
+        self, data: Sequence[PosteriorTable], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedLC2ST]:
         """The classifier and its nulls on each table."""
         from validation_core.learn import perceptron

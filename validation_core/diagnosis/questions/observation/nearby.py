@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from validation_core.diagnosis.questions.over_x.features import Kind, parameter_features
+from validation_core.diagnosis.questions.over_x.features import OverXKind, parameter_features
 from validation_core.diagnosis.questions.over_x.sizes import smooth_feature
 from validation_core.localization import neighbours, over_x
 from validation_core.relabelling.played_truths import pick_slots, played
@@ -16,7 +16,7 @@ from validation_core.statistics.permutation import SINGLE_ROUNDING, share_beyond
 from validation_core.types import Array, Integers, Interval, PosteriorTable
 
 _NULLS = 999
-_SIZES: tuple[Kind, Kind] = ("shift", "width")
+_SIZES: tuple[OverXKind, OverXKind] = ("shift", "width")
 
 
 @dataclass(frozen=True)

@@ -54,10 +54,10 @@ def ball_drawn(ball: LocalBall, names: Sequence[str]) -> Drawn:
     labels = [short_name(parameter_name(names, index), _LONG) for index in ball.mapped]
     theta = np.asarray(ball.theta, np.float64)
     return Drawn(
-        "CoLT's ball at this observation",
+        "CoLT's region at this observation",
         _ball_figure(theta, ball.inside, ball.centre, labels),
-        "q's draws, those in the ball in its colour, its centre a star. If q were correct "
-        "near this x, true values would lie in the ball as often as q's draws do.",
+        "q's draws, those in the region in its colour, its centre a star. If q were correct "
+        "near this x, true values would lie in the region as often as q's draws do.",
     )
 
 

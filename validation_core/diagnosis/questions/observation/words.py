@@ -211,7 +211,7 @@ def ball_text(ball: LocalBall, *, claimed: bool) -> str:
     if ball.low > 0 or ball.high < 0:
         reads = f", {'more' if ball.low > 0 else 'less'} than q gives it" if claimed else ""
     return (
-        f"CoLT's ball here holds {ball.u_star:.0%} of q's mass; near this x true values lie in "
+        f"CoLT's region here holds {ball.u_star:.0%} of q's mass; near this x true values lie in "
         f"it in {inside} of the {ball.rows} nearest held-out "
         f"rows{reads}."
     )

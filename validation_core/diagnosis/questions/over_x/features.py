@@ -24,7 +24,7 @@ STAND_INS = 31
 _EDGE = 1e-9  # a uniform draw may be 0
 _ROWS_AT_ONCE = 4_000_000  # numbers of q's draws ranked with one another's tie-breakers
 _COPIED = 500_000  # of them copied at a time: stay in the cache
-Kind = Literal["shift", "width", "learned"]
+OverXKind = Literal["shift", "width", "learned"]
 
 
 class OverXFeatures(NamedTuple):
@@ -40,7 +40,7 @@ class OverXFeatures(NamedTuple):
 
     scores: NDArray[np.float32]
     """(F, J + 1, n): F features, the truth first, then J stand-ins."""
-    kinds: tuple[Kind, ...]
+    kinds: tuple[OverXKind, ...]
     """(F,)."""
     parameters: tuple[int, ...]
     """(F,) of which parameter; -1 for the learned score."""
@@ -91,7 +91,7 @@ def parameter_features(table: PosteriorTable, seed: int) -> OverXFeatures:
     for parameter in range(d):
         scores[parameter] = normal_scores(u[parameter])
         scores[d + parameter] = width_scores(u[parameter], _EDGE)
-    kinds: list[Kind] = ["shift"] * d
+    kinds: list[OverXKind] = ["shift"] * d
     kinds += ["width"] * d
     return OverXFeatures(scores, tuple(kinds), (*range(d), *range(d)))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from validation_core.diagnosis.questions.base import heat_map, short_name
-from validation_core.diagnosis.questions.over_x.features import Kind
+from validation_core.diagnosis.questions.over_x.features import OverXKind
 from validation_core.diagnosis.questions.over_x.region_words import coordinate_text
 from validation_core.diagnosis.questions.over_x.result import OverXCurve, OverXHeat, OverXPlace
 from validation_core.diagnosis.questions.over_x.words import feature_text
@@ -72,7 +72,7 @@ def _columns(x_names: Sequence[str]) -> tuple[str, str]:
     return first, second
 
 
-def _curve(kind: Kind, curve: OverXCurve, along: str) -> Panel:
+def _curve(kind: OverXKind, curve: OverXCurve, along: str) -> Panel:
     at, value, low, high, room = np.asarray(curve.sizes, np.float64)
     middle = 1.0 if kind == "width" else 0.0
     grey = (np.exp(-room), np.exp(room)) if kind == "width" else (-room, room)
@@ -97,7 +97,7 @@ def _curve(kind: Kind, curve: OverXCurve, along: str) -> Panel:
     )
 
 
-def _heat(kind: Kind, picture: OverXHeat, columns: tuple[str, str]) -> Panel:
+def _heat(kind: OverXKind, picture: OverXHeat, columns: tuple[str, str]) -> Panel:
     sides = [_cells(places) for places in np.asarray(picture.axes, np.float64)]
     value = np.asarray(picture.sizes, np.float64)[0]
     middle = 1.0 if kind == "width" else 0.0

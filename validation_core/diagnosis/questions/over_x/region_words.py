@@ -16,7 +16,7 @@ from validation_core.text import number_text
 from validation_core.types import Array, PosteriorTable
 
 
-def coordinate_text(place: Located, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
+def coordinate_text(place: Located, names: Sequence[str], x_names: Sequence[str]) -> str:
     """Name the coordinate along which a place lies."""
     along, which = place.along, place.which
     if along == "component":
@@ -28,7 +28,7 @@ def coordinate_text(place: Located, names: Sequence[str], x_names: Sequence[str]
     return x_column_name(which, x_names)
 
 
-def region_text(place: Located, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
+def region_text(place: Located, names: Sequence[str], x_names: Sequence[str]) -> str:
     """The stretch of x, to read."""
     what, where = coordinate_text(place, names, x_names), place.region
     if isinstance(where, Disc):

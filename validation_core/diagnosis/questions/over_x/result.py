@@ -10,7 +10,7 @@ import numpy as np
 from validation_core import codec
 from validation_core.diagnosis.detectable_shift import detectable_shift_over_x
 from validation_core.diagnosis.questions.base import LEVEL, Json
-from validation_core.diagnosis.questions.over_x.features import Kind
+from validation_core.diagnosis.questions.over_x.features import OverXKind
 from validation_core.diagnosis.questions.over_x.region import Region
 from validation_core.diagnosis.questions.over_x.sizes import FeatureSize
 from validation_core.relabelling.claims import Claims
@@ -31,7 +31,7 @@ class BeyondDraws:
 class OverallSize:
     """The size of one feature over all rows."""
 
-    kind: Kind
+    kind: OverXKind
     parameter: int
     """-1 for the learned score."""
     size: FeatureSize = field(metadata=codec.shown(flat=True))
@@ -65,7 +65,7 @@ class OverXHeat:
 class OverXPlace:
     """A feature along a coordinate: whether it changes there, and where it is worst."""
 
-    kind: Kind
+    kind: OverXKind
     parameter: int
     """-1 for the learned score."""
     along: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtrit
 
-from validation_core.diagnosis.questions.over_x.features import Kind
+from validation_core.diagnosis.questions.over_x.features import OverXKind
 from validation_core.localization import over_x
 from validation_core.statistics import effects
 from validation_core.statistics.effects import BEYOND, WIDEST
@@ -39,7 +39,7 @@ class FeatureSize:
         return above or (self.high is not None and self.high < null)
 
 
-def estimate_size(kind: Kind, w: Array, k: int, z: Array | None = None) -> FeatureSize:
+def estimate_size(kind: OverXKind, w: Array, k: int, z: Array | None = None) -> FeatureSize:
     """Size of a feature among rows with the truth's normal scores w (m,).
 
     shift and width: q's bias and its width by the width it needs, as `effects.sizes` has them;
@@ -69,7 +69,7 @@ def estimate_size(kind: Kind, w: Array, k: int, z: Array | None = None) -> Featu
     return FeatureSize(m, value, low, high, opened)
 
 
-def smooth_feature(kind: Kind, w: Array, weights: Array, k: int = 0) -> Array:
+def smooth_feature(kind: OverXKind, w: Array, weights: Array, k: int = 0) -> Array:
     """Smoothed size of a feature (4, G): value, low, high, and half the room of a correct q.
 
     Signs and ratios are those of `estimate_size`: above 0 q sits too high, above 1 it is too wide.

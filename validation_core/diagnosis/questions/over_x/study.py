@@ -12,8 +12,8 @@ from scipy.special import ndtri
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.questions.base import TableStudy
 from validation_core.diagnosis.questions.over_x.features import (
-    Kind,
     OverXFeatures,
+    OverXKind,
     learned_score_features,
     parameter_features,
     select_parameters_and_rows,
@@ -235,7 +235,7 @@ def _overall(inputs: _OverXInputs, scores: _ZScores) -> tuple[OverallSize, ...]:
     return tuple(sizes)
 
 
-def _beyond(kind: Kind, raw: Array, k: int) -> BeyondDraws | None:
+def _beyond(kind: OverXKind, raw: Array, k: int) -> BeyondDraws | None:
     """The share of truths, by their normal scores, outside all of q's k draws."""
     if kind == "learned":
         return None
@@ -310,7 +310,7 @@ def _along(at: XCoordinates, c: int) -> tuple[str, int]:
 
 
 def _picture(
-    inputs: _OverXInputs, kind: Kind, raw: Array, c: int, k: int
+    inputs: _OverXInputs, kind: OverXKind, raw: Array, c: int, k: int
 ) -> OverXCurve | OverXHeat:
     if c < len(inputs.at.kinds):
         values = inputs.at.values[:, c]

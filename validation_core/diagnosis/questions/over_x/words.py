@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from validation_core.diagnosis.questions.base import LEVEL
 from validation_core.diagnosis.questions.calibration.words import at_least
-from validation_core.diagnosis.questions.over_x.features import Kind
+from validation_core.diagnosis.questions.over_x.features import OverXKind
 from validation_core.diagnosis.questions.over_x.region_words import region_text
 from validation_core.diagnosis.questions.over_x.result import ErrorsOverX, OverXPlace
 from validation_core.diagnosis.questions.over_x.sizes import FeatureSize
@@ -17,7 +17,7 @@ from validation_core.text import interval_text, list_text, number_text
 from validation_core.types import Interval
 
 _USUAL = 0.05  # share of a right q's truths beyond all draws from which on it is said
-_NOTHING_SEEN: Mapping[Kind, str] = {
+_NOTHING_SEEN: Mapping[OverXKind, str] = {
     "shift": "no bias is seen",
     "width": "no error of its width is seen",
     "learned": "no difference is seen",
@@ -32,7 +32,7 @@ def feature_text(place: OverXPlace, names: Sequence[str]) -> str:
     return f"{kind} of {parameter_name(names, place.parameter)}"
 
 
-def size_text(kind: Kind, estimate: FeatureSize) -> str:
+def size_text(kind: OverXKind, estimate: FeatureSize) -> str:
     """A number with its interval, signed as it is."""
     if estimate.open:
         return "unknown (beyond all draws)" if estimate.value is None else _bound(estimate)

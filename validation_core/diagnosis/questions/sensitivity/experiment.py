@@ -20,8 +20,8 @@ from validation_core.diagnosis.null_tables.pooled_scores import PooledScores
 from validation_core.diagnosis.null_tables.trials import trial_count
 from validation_core.methods.base import Method
 from validation_core.relabelling.played_truths import (
-    Places,
     SelfMadeTables,
+    SlotPlaces,
     pick_slots,
     tables_at_once,
 )
@@ -57,7 +57,7 @@ class PowerExperiment:
         return NullVerdict.of(self.upload, self.seed)
 
     @cached_property
-    def which(self) -> Places:
+    def which(self) -> SlotPlaces:
         """The draws (T, n) that play the truth."""
         rng = stream(self.seed, "sensitivity", "draws")
         return pick_slots(self.trials, self.upload.n, self.upload.k, rng)

@@ -28,7 +28,7 @@ from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.study import Report, Study
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.trials import TrialDesign
-from validation_core.types import Array, Integers
+from validation_core.types import Array
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -178,20 +178,18 @@ def _at(
     p = network.logits(BETAS, rows.p, rows.x_p)
     q = network.logits(BETAS, rows.q[g], rows.x_q)
     scores = network.at()(drawn, one_hot_labels())
+    rejections = [
+        count_rejections(METHODS, *at, study.seed, range(study.trials))
+        for at in zip(p, q, strict=True)
+    ]
     return {
         "drawn": to_bytes(drawn).reshape(ROWS, LABELS, SIDE, SIDE),
         "rank": share_below(p[0], scores).reshape(ROWS, LABELS),
         "auc": np.array(statistics.auc(p, q), np.float32),
-        "rejections": np.stack([_rejected(study, *at) for at in zip(p, q, strict=True)], axis=-1),
+        "rejections": np.stack(rejections, axis=-1),
         "hidden": _hidden(study, network, rows, g),
         **_surest(rows, p[0], q[0], g),
     }
-
-
-def _rejected(study: DigitsStudy, p: Array, q: Array) -> Integers:
-    """Number of trials that each method rejects; calibration scores are p's of all trials."""
-    law = statistics.PooledLaw(p)
-    return count_rejections(METHODS, p, q, law, study.seed, range(study.trials))
 
 
 def _surest(rows: _Rows, p: Array, q: Array, g: int) -> dict[str, Any]:

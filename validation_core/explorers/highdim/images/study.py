@@ -27,7 +27,7 @@ from validation_core.methods import Uniform
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.scores.feature_classifier import FeatureClassifier, TrainedFeatureClassifier
-from validation_core.scores.features import TITLES, Kind, count, extract
+from validation_core.scores.features import TITLES, FeatureKind, count, extract
 from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.study import Report, Study
 from validation_core.types import Array, BlockScores, Integers, Joint, Preset
@@ -108,7 +108,7 @@ class ImagesStudy(Study[ScoredImages], spec="images_study"):
     """Crops, scores, maps and power of one corruption at every gamma."""
 
     benchmark: Images
-    features: Kind = "filters"
+    features: FeatureKind = "filters"
     schedule: Preset = "interactive"
     """`paper`: 200 epochs at 1e-4; else as many steps times rate, in a quarter of the time."""
     n: int = 1024
@@ -117,7 +117,7 @@ class ImagesStudy(Study[ScoredImages], spec="images_study"):
     seed: int = 0
 
     @classmethod
-    def of(cls, benchmark: Images, features: Kind) -> ImagesStudy:
+    def of(cls, benchmark: Images, features: FeatureKind) -> ImagesStudy:
         """Study of some features, with fewer trials and one network where they are expensive.
 
         Photographs come as shipped, by the paper's schedule.
@@ -271,13 +271,14 @@ def _at(
     auc = np.empty((2, len(BETAS), study.seeds), np.float32)
     rejections = np.empty((2, len(METHODS), len(BETAS), study.seeds), np.int16)
     first: BlockScores | None = None
+    trials = range(study.trials)
     for c, conditional in enumerate(CONDITIONAL):
         for s, network in enumerate(networks[conditional]):
             p, q = (network.logits(BETAS, *side) for side in (described_p, described_q))
             first = first or BlockScores(p[0], q[0])
             for b in range(len(BETAS)):
                 auc[c, b, s] = statistics.auc(p[b], q[b])
-                rejections[c, :, b, s] = _rejected(study, p[b], q[b])
+                rejections[c, :, b, s] = count_rejections(METHODS, p[b], q[b], study.seed, trials)
     assert first is not None
     seen = networks[True][0]
     return {
@@ -287,12 +288,6 @@ def _at(
         **_surest(study, gamma, first),
         **_mapped(study, seen, gamma),
     }
-
-
-def _rejected(study: ImagesStudy, p: Array, q: Array) -> Integers:
-    """Number of trials that each method rejects; calibration scores are p's of all trials."""
-    law = statistics.PooledLaw(p)
-    return count_rejections(METHODS, p, q, law, study.seed, range(study.trials))
 
 
 def _logits(network: TrainedFeatureClassifier, images: NDArray[np.floating], x: Array) -> Array:

@@ -47,7 +47,7 @@ _HELD = 2000  # simulations behind an AUC and a map of the localizer's
 _RANKED, _DRAWS = 600, 20  # simulations of the localizer's test, draws of q at each
 _CLASSIFIER = replace(Lensing().classifier, train=18_000, epochs=20, batch=256)
 _LOCALIZER = Localizer(embedding="identity", anchors=100, draws=32)
-Pixels = NDArray[np.float16]
+_Halves = NDArray[np.float16]
 
 
 class LensingView(NamedTuple):
@@ -55,24 +55,24 @@ class LensingView(NamedTuple):
 
     gammas: Array
     """(G,)."""
-    source: Pixels
+    source: _Halves
     """(V, 16, 16) real galaxies, in units of the prior's mean peak."""
-    image: Pixels
+    image: _Halves
     """(V, 16, 16) observed images of the galaxies."""
-    posterior: Pixels
+    posterior: _Halves
     """(V, 16, 16) the exact posterior's mean."""
-    draws: Pixels
+    draws: _Halves
     """(G, V, 2, 16, 16) of q."""
-    residual: Pixels
+    residual: _Halves
     """(G, V, 16, 16) x - A theta of the first draw, in standard deviations of the noise."""
-    off: Pixels
+    off: _Halves
     """(G, V, 16, 16) q's mean less p's, in posterior standard deviations."""
-    spread: Pixels
+    spread: _Halves
     """(G, 16, 16) q's standard deviation over p's, the same at each x."""
-    classifier: Pixels
+    classifier: _Halves
     """(G, V, 16, 16) correlation of minus its logit with each pixel over q's draws: positive
     where brighter pixels look more like q."""
-    colt: Pixels
+    colt: _Halves
     """(G, 16, 16) how much further from the ball's centre true sources are than q's draws: the
     pixel's part of the mean squared distance, as a share of a pixel's in q."""
     auc: Array
@@ -92,7 +92,7 @@ class LensingView(NamedTuple):
         return np.asarray((seen * true).mean(-1))
 
 
-def _standard(maps: Pixels) -> Array:
+def _standard(maps: _Halves) -> Array:
     """Each map (..., 16, 16) standardised over its pixels (..., 256); a flat one is 0."""
     flat = maps.astype(np.float64).reshape(*maps.shape[:-2], -1)
     flat -= flat.mean(-1, keepdims=True)
@@ -175,7 +175,7 @@ def _view(
     )
 
 
-def _pixels(flat: Array) -> Pixels:
+def _pixels(flat: Array) -> _Halves:
     """Reshape (..., 256) to images (..., 16, 16)."""
     return flat.reshape(*flat.shape[:-1], SIDE, SIDE).astype(np.float16)
 

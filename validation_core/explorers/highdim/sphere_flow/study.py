@@ -238,7 +238,7 @@ def _rejected(
         for b in range(len(BETAS)):
             p_scores, q_scores = of_p[g, b], of_q[g, b]
             out[:, b, g] = count_rejections(
-                METHODS, p_scores, q_scores, laws[g][b], study.seed, chunk
+                METHODS, p_scores, q_scores, study.seed, chunk, law=laws[g][b]
             )
     return out
 
