@@ -46,8 +46,8 @@ _FIGURES = (*FIGURE_ENDINGS, ".html")
 _FILE = """\
 A file is .npz (or several .npy, or a folder of them), HDF5 (MATLAB's -v7.3 and Julia's too), an
 ArviZ netCDF / DataTree, .json, a store of zarr (pip install 'zarr>=3'), long or melted .csv or
-.parquet. Nothing is ever unpickled, nothing is read before its declared size has been accepted. It
-holds
+.parquet; text with spaces between its columns, as numpy.savetxt writes theta.txt, is one array.
+Nothing is ever unpickled, nothing is read before its declared size has been accepted. It holds
 
   theta                       (N, D)         the true parameters, drawn from the prior
   x                           (N, ...)       the data simulated from each; axes are flattened
