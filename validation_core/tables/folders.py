@@ -9,7 +9,6 @@ from validation_core.tables.event_rows import natural_key
 from validation_core.tables.server_files import ENDINGS
 from validation_core.tables.zarr_store import is_store_folder
 
-
 _TEXTS = (".txt", ".dat")  # may hold anything: of these, only arrays by a table's own names
 _OWN = ("theta", "x", "theta_q")
 
