@@ -310,6 +310,18 @@ def test_a_seed_is_a_whole_number(table, seed):
             ask()
 
 
+def test_a_result_is_not_saved_over_its_table(table, store, tmp_path):
+    path = tmp_path / "table.json"
+    arrays = {name: array.tolist() for name, array in table.arrays().items()}
+    path.write_text(json.dumps(arrays))
+    result = npt.diagnose(path, ["sbc"], "none", store=store, progress=False)
+    with pytest.raises(ValueError, match="beside the file that is read"):
+        result.save(path)
+    assert npt.read(path).n == table.n
+    assert result.save(tmp_path / "found.JSON").read_text().startswith("{")
+    assert result.save_figure(0, tmp_path / "found.SVG").read_text().startswith("<svg")
+
+
 @pytest.mark.parametrize(
     ("given", "kind", "words"),
     [

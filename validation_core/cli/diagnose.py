@@ -237,7 +237,7 @@ def _run(chosen: argparse.Namespace) -> int:
     if chosen.report:
         chosen.report.write_text(result.document(), encoding="utf-8")
     if chosen.card:
-        chosen.card.write_bytes(result.image(chosen.card.suffix or ".png"))
+        chosen.card.write_bytes(result.image(chosen.card.suffix.lower() or ".png"))
     said = outcome(result.diagnosis, chosen.shift)
     if said != "mistake":
         if chosen.datatree:
@@ -294,7 +294,7 @@ def _save_figures(result: Result, chosen: argparse.Namespace) -> None:
 def _figure(text: str) -> tuple[str, Path]:
     """`NAME=PATH`, for argparse."""
     name, _, path = text.rpartition("=")
-    if not name or Path(path).suffix not in _FIGURES:
+    if not name or Path(path).suffix.lower() not in _FIGURES:
         raise argparse.ArgumentTypeError(
             f"NAME=PATH, with an ending of {', '.join(_FIGURES)}; got {text!r}"
         )
