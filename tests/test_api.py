@@ -325,6 +325,7 @@ def test_a_result_is_not_saved_over_its_table(table, store, tmp_path):
 @pytest.mark.parametrize(
     ("given", "kind", "words"),
     [
+        ({"methods": [], "questions": "none"}, ValueError, "got neither"),
         ({"alpha": "0.05"}, TypeError, "number between 0 and 1; got '0.05'"),
         ({"alpha": 5}, ValueError, "between 0 and 1; got 5"),
         ({"alpha": float("nan")}, ValueError, "between 0 and 1; got nan"),
@@ -337,7 +338,7 @@ def test_a_result_is_not_saved_over_its_table(table, store, tmp_path):
 def test_what_many_functions_take_is_checked_before_anything_runs(table, given, kind, words):
     with pytest.raises(kind, match=words):
         npt.diagnose(table, **given)
-    if "budget" not in given:
+    if not {"budget", "methods"} & {*given}:
         with pytest.raises(kind, match=words):
             npt.mend(table, **given)
 

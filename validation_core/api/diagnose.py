@@ -434,6 +434,11 @@ def diagnose(
         'problem found'
     """
     chosen, asked = resolve_methods(methods), resolve_questions(questions)
+    if not chosen and not asked:
+        raise ValueError(
+            "A diagnosis runs a method or asks a question; got neither. Leave methods out for the "
+            "usual ones."
+        )
     known = as_table(table)
     upload = known.upload
     if isinstance(upload, ProbabilitiesUpload):
