@@ -310,9 +310,22 @@ def test_a_seed_is_a_whole_number(table, seed):
             ask()
 
 
+def test_a_result_is_not_saved_over_its_table(table, store, tmp_path):
+    path = tmp_path / "table.json"
+    arrays = {name: array.tolist() for name, array in table.arrays().items()}
+    path.write_text(json.dumps(arrays))
+    result = npt.diagnose(path, ["sbc"], "none", store=store, progress=False)
+    with pytest.raises(ValueError, match="beside the file that is read"):
+        result.save(path)
+    assert npt.read(path).n == table.n
+    assert result.save(tmp_path / "found.JSON").read_text().startswith("{")
+    assert result.save_figure(0, tmp_path / "found.SVG").read_text().startswith("<svg")
+
+
 @pytest.mark.parametrize(
     ("given", "kind", "words"),
     [
+        ({"methods": [], "questions": "none"}, ValueError, "got neither"),
         ({"alpha": "0.05"}, TypeError, "number between 0 and 1; got '0.05'"),
         ({"alpha": 5}, ValueError, "between 0 and 1; got 5"),
         ({"alpha": float("nan")}, ValueError, "between 0 and 1; got nan"),
@@ -325,7 +338,7 @@ def test_a_seed_is_a_whole_number(table, seed):
 def test_what_many_functions_take_is_checked_before_anything_runs(table, given, kind, words):
     with pytest.raises(kind, match=words):
         npt.diagnose(table, **given)
-    if "budget" not in given:
+    if not {"budget", "methods"} & {*given}:
         with pytest.raises(kind, match=words):
             npt.mend(table, **given)
 

@@ -103,7 +103,9 @@ def test_mostly_infinite_densities_are_left_unread():
 def test_densities_that_do_not_fit_are_left_unread(wrong):
     upload = tables.read(npz(table() | wrong))
     assert not upload.densities
-    assert any("left unread" in w and "; got" in w for w in upload.warnings)
+    (told,) = (w for w in upload.warnings if "left unread" in w and "; got" in w)
+    turned = next(iter(wrong.values())).shape == (K, N)
+    assert ("save log_q_draws.T to use it" in told) == turned
     assert upload.digest == tables.read(npz(table())).digest
 
 

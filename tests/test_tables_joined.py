@@ -95,6 +95,17 @@ def test_the_arrays_of_a_folder_or_of_several_files_are_read_by_the_command(tmp_
     assert folder.notes == ("notes.txt: left unread, no file of arrays by its ending.",)
 
 
+def test_a_folder_may_hold_arrays_as_text(tmp_path):
+    arrays = table()
+    for name in ("theta", "x"):
+        np.savetxt(tmp_path / f"{name}.txt", arrays[name])
+    (tmp_path / "theta_q.npy").write_bytes(npy(arrays["theta_q"]))
+    (tmp_path / "data.txt").write_text("words about x")
+    folder = npt.read(tmp_path)
+    np.testing.assert_allclose(folder.arrays()["theta"], arrays["theta"], rtol=1e-6)
+    assert folder.notes[-1] == "data.txt: left unread, no file of arrays by its ending."
+
+
 def test_a_folder_of_several_tables_or_none_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"A folder must hold files that end in \.npz"):
         npt.read(tmp_path)

@@ -33,6 +33,7 @@ def by_name(array):
 ARRAYS = lists(table())
 FORMS = {
     "arrays": ARRAYS,
+    "in an object of a role's name": {"data": ARRAYS},
     "in an object": {"about": {"seed": 1}, "run": ARRAYS},
     "parameters by name": {
         "theta": by_name(table()["theta"]), "x": ARRAYS["x"],

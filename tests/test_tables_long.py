@@ -75,6 +75,26 @@ def test_chains_and_iterations_number_the_draws_together():
                                    rtol=1e-5)  # fmt: skip
 
 
+def test_draws_without_true_values_are_refused_with_columns_that_are_read():
+    data = frame().rename(columns={"mass": "theta_mass", "spin": "theta_spin"})
+    truths = data[["mass_true", "spin_true"]]
+    data = data.drop(columns=list(truths)).rename(columns={"event": "sim", "sample": "draw"})
+    data = data.rename(columns={"y1": "x_1", "y2": "x_2"})
+    words = refusal(data.to_csv(index=False).encode())
+    assert "got 0 for sim 0" in words
+    named = words.partition("beside the draws: ")[2].removesuffix(".").split(", ")
+    assert named == ["theta_mass_true", "theta_spin_true"]
+    data[named] = truths
+    found = npt.read(data)
+    np.testing.assert_allclose(found.arrays()["theta"], table(m=2)["theta"], rtol=1e-6)
+
+
+def test_columns_that_are_asked_about_are_no_array_of_all_of_them():
+    rows = "lp,mass,spin\n" + "".join(f"{i},{i * i},{i % 7}\n" for i in range(60))
+    with pytest.raises(UnknownArrays, match=r"--map x=lp --map theta_q=NAME"):
+        tables.read(rows.encode(), name="chain.csv", arrays={"theta": ["mass", "spin"]})
+
+
 def test_rows_of_true_values_may_be_marked_by_a_column():
     arrays = table(m=2)
     rows = np.concatenate([arrays["theta"][:, None], arrays["theta_q"]], axis=1)

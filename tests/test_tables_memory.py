@@ -95,6 +95,39 @@ def test_draws_in_a_frame_go_to_the_simulation_of_their_index(kind):
     assert (one.n, one.k, one.names) == (N, K, ("mass",))
 
 
+def test_draws_may_come_by_simulation():
+    arrays = table()
+    drawn = {f"event {i}": q for i, q in enumerate(arrays["theta_q"])}
+    same(npt.Table(arrays["theta"], arrays["x"], drawn))
+    frame = pd.DataFrame(arrays["theta"], columns=["mass", "spin"])
+    same(npt.Table(frame, arrays["x"], {i: torch.tensor(q) for i, q in enumerate(drawn.values())}))
+
+
+def test_frames_of_unequal_draws_are_refused_with_a_line_that_works():
+    data = frame()
+    drawn = data.set_index(["event", "sample"])[["mass", "spin"]]
+    arrays = table(m=2)
+    for given in (
+        drawn.iloc[:-3],
+        drawn.iloc[:-3].reset_index(),
+        drawn.iloc[:-3].rename_axis([None] * 2),
+    ):
+        with pytest.raises(ValueError, match="as many draws each; got 9 to 12") as caught:
+            npt.Table(arrays["theta"], arrays["x"], given)
+        line = str(caught.value).partition("of each: ")[2].removesuffix(".")
+        cut = eval(line, {"theta_q": given})
+        assert npt.Table(arrays["theta"], arrays["x"], cut).k == K - 3
+
+
+def test_rows_of_tensors_may_be_ragged():
+    arrays = table()
+    ragged = [row[: 2 + i % 2] for i, row in enumerate(arrays["x"])]
+    expected = npt.Table(arrays["theta"], ragged, arrays["theta_q"])
+    tensors = [torch.tensor(row, requires_grad=True) for row in ragged]
+    found = npt.Table(arrays["theta"], tensors, arrays["theta_q"])
+    assert found.upload.digest == expected.upload.digest
+
+
 def test_draws_in_frames_by_the_names_of_simulations_stay_in_their_order():
     arrays = table(m=2)
     names = [f"event {(7 * i) % N}" for i in range(N)]

@@ -257,6 +257,9 @@ def test_weights_that_do_not_fit_are_left_unread_with_the_reason():
     (told,) = Upload.of(alone | {"log_w": np.zeros(7)}).warnings
     assert "got float" in told
     assert "shape (7,)" in told
+    draws = arrays["log_w_draws"]
+    (told, *_) = Upload.of(alone | {"log_w_draws": draws.T}).warnings
+    assert "all draws count equally here: save log_w_draws.T to use it" in told
     stood = Upload.of(arrays | {"log_w": np.zeros(N)})
     assert "placeholder" in stood.warnings[0]
 

@@ -15,7 +15,7 @@ from validation_core.api.table import Table
 from validation_core.methods import Omnibus
 from validation_core.methods.base import Method
 from validation_core.store import Store
-from validation_core.tables.in_memory import array_of
+from validation_core.tables.package_arrays import array_of
 
 Draw = Callable[[NDArray[Any], int], Any]
 """`draw(x, k)` for x (N, ...): k draws of q at each, (N, k, D), as an array or a tensor."""

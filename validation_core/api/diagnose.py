@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from inspect import signature
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
@@ -273,6 +274,20 @@ class DiagnosisResult(Result):
     def __contains__(self, question: object) -> bool:
         return ALIASES.get(str(question), question) in self.answers
 
+    def save(self, path: Path | str) -> Path:
+        """Write a file: .html the report, .json every number, .csv or .tex the tests, .md or .xml
+        a summary, .png the card, .nc the ranks.
+
+        Raises:
+            ValueError: for another suffix, or the file that the table was read from.
+        """
+        if Path(path).resolve() == Path(self.path).resolve():
+            raise ValueError(
+                f"A result is written beside the file that is read; got {path} for both. Name "
+                f"another."
+            )
+        return super().save(path)
+
     def _asking(self) -> str:
         size = resolve_question(CalibrationQuestion.name)
         asked = self.asked
@@ -419,6 +434,11 @@ def diagnose(
         'problem found'
     """
     chosen, asked = resolve_methods(methods), resolve_questions(questions)
+    if not chosen and not asked:
+        raise ValueError(
+            "A diagnosis runs a method or asks a question; got neither. Leave methods out for the "
+            "usual ones."
+        )
     known = as_table(table)
     upload = known.upload
     if isinstance(upload, ProbabilitiesUpload):

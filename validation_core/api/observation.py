@@ -29,8 +29,8 @@ from validation_core.diagnosis.questions.observation.place import Where
 from validation_core.drawing.drawn import Drawn
 from validation_core.store import Store
 from validation_core.tables import TableUpload, Upload
-from validation_core.tables.in_memory import array_of
 from validation_core.tables.observed import with_observation
+from validation_core.tables.package_arrays import array_of
 from validation_core.tables.reading import File
 from validation_core.tables.shapes import holds_rows
 from validation_core.types import Array

@@ -102,7 +102,7 @@ class Result(ABC):
             'ranks.pdf'
         """
         drawn, path = self.drawn(title), Path(path)
-        if path.suffix != ".html":
+        if path.suffix.lower() != ".html":
             return drawn.save(path, **look)
         from validation_core.report.document import sheet
 
@@ -154,13 +154,13 @@ class Result(ABC):
             ValueError: for another suffix.
         """
         path = Path(path)
-        writers = self._writers()
-        if path.suffix not in writers:
+        writers, suffix = self._writers(), path.suffix.lower()
+        if suffix not in writers:
             raise ValueError(
                 f"{self.title} is saved as {', '.join(writers)}; got {path.name}. Choose one of "
                 "these endings."
             )
-        path.write_bytes(writers[path.suffix]())
+        path.write_bytes(writers[suffix]())
         return path
 
     def _writers(self) -> Mapping[str, Callable[[], bytes]]:

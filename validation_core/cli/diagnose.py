@@ -46,8 +46,8 @@ _FIGURES = (*FIGURE_ENDINGS, ".html")
 _FILE = """\
 A file is .npz (or several .npy, or a folder of them), HDF5 (MATLAB's -v7.3 and Julia's too), an
 ArviZ netCDF / DataTree, .json, a store of zarr (pip install 'zarr>=3'), long or melted .csv or
-.parquet. Nothing is ever unpickled, nothing is read before its declared size has been accepted. It
-holds
+.parquet; text with spaces between its columns, as numpy.savetxt writes theta.txt, is one array.
+Nothing is ever unpickled, nothing is read before its declared size has been accepted. It holds
 
   theta                       (N, D)         the true parameters, drawn from the prior
   x                           (N, ...)       the data simulated from each; axes are flattened
@@ -237,7 +237,7 @@ def _run(chosen: argparse.Namespace) -> int:
     if chosen.report:
         chosen.report.write_text(result.document(), encoding="utf-8")
     if chosen.card:
-        chosen.card.write_bytes(result.image(chosen.card.suffix or ".png"))
+        chosen.card.write_bytes(result.image(chosen.card.suffix.lower() or ".png"))
     said = outcome(result.diagnosis, chosen.shift)
     if said != "mistake":
         if chosen.datatree:
@@ -294,7 +294,7 @@ def _save_figures(result: Result, chosen: argparse.Namespace) -> None:
 def _figure(text: str) -> tuple[str, Path]:
     """`NAME=PATH`, for argparse."""
     name, _, path = text.rpartition("=")
-    if not name or Path(path).suffix not in _FIGURES:
+    if not name or Path(path).suffix.lower() not in _FIGURES:
         raise argparse.ArgumentTypeError(
             f"NAME=PATH, with an ending of {', '.join(_FIGURES)}; got {text!r}"
         )

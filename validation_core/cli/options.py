@@ -40,7 +40,7 @@ def parse_path(*endings: str) -> Callable[[str], Path]:
 
     def parse(text: str) -> Path:
         path = Path(text)
-        if path.suffix and path.suffix not in endings:
+        if path.suffix and path.suffix.lower() not in endings:
             raise argparse.ArgumentTypeError(
                 f"this is written as {' or '.join(endings)}; got {text!r}; try "
                 f"{path.with_suffix(endings[0]).name}"

@@ -59,7 +59,7 @@ class Drawn:
         from validation_core.drawing.image import FigureLook, figure_file
 
         path = Path(path)
-        path.write_bytes(figure_file(self, path.suffix, FigureLook(**look)))
+        path.write_bytes(figure_file(self, path.suffix.lower(), FigureLook(**look)))
         return path
 
     def draw(self, ax: Any) -> Any:

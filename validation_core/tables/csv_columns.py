@@ -40,8 +40,6 @@ _MISSING = frozenset({"", "na", "n/a", "#n/a", "null", "none", "nan", "-nan"})
 _LIKE_A_NUMBER = re.compile(r"[+-]?[.,]?\d")
 # A comma before exactly three digits may be of thousands.
 _NUMBER_WITH_COMMA = re.compile(rb"(?<![\d.,])(?:0,\d|\d{4,},\d|\d+,(?!\d{3}(?!\d))\d)")
-_SPACE = re.compile(rb"[ \t]+")
-_SPACED = re.compile(rb"^ | $", re.MULTILINE)
 _NUMBER_WITH_POINT = re.compile(rb"\d\.\d(?!\d\d[\d.]*,\d)")  # not of thousands: 1.234,5
 
 
@@ -108,7 +106,14 @@ class CsvColumns:
         self.rows = count if plain else self._count()
 
     def _count(self) -> int:
-        """The number of rows by the parser, where lines do not tell."""
+        """The number of rows where lines do not tell: of those that are left, or by the parser."""
+        if self._odd and not self._quoted:
+            with self._path.open("rb") as file:
+                file.seek(self._begin)
+                rows = _Cleaned(file, self._mark, self._quoted)
+                pieces = iter(lambda: rows.read(_CSV_BLOCK), b"")
+                ends = [(piece.count(b"\n"), piece[-1:]) for piece in pieces]
+            return sum(count for count, _ in ends) + bool(ends and ends[-1][1] != b"\n")
         return sum(batch.num_rows for batch in self._parsed(self._names[:1], text=True))
 
     def _parsed(self, wanted: Sequence[str], *, text: bool = False) -> Iterator[pa.RecordBatch]:
@@ -363,10 +368,18 @@ class _Cleaned(io.RawIOBase):
             lines, self._rest = piece[:cut], piece[cut:]
             lines = lines.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
             lines = self._dropped.sub(b"", lines)
-            self._ready = _SPACED.sub(b"", _SPACE.sub(b" ", lines)) if self._spaces else lines
+            self._ready = _single_spaces(lines) if self._spaces else lines
         size = len(self._ready) if size is None or size < 0 else size
         piece, self._ready = self._ready[:size], self._ready[size:]
         return piece
+
+
+def _single_spaces(lines: bytes) -> bytes:
+    """Lines with one space between their words, none before or after."""
+    lines = lines.replace(b"\t", b" ")
+    while b"  " in lines:
+        lines = lines.replace(b"  ", b" ")
+    return lines.replace(b"\n ", b"\n").replace(b" \n", b"\n").strip(b" ")
 
 
 _CONVERSION = re.compile(r"In CSV column #(\d+): Row #(\d+): .*invalid value '(.*)'", re.DOTALL)

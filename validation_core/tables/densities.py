@@ -66,7 +66,10 @@ def read_densities(
                 array = np.ascontiguousarray(array.T) if order == "KND" else array
                 array = array[:, :kept]
         if array is None:
-            warnings.append(_unfit(name, arrays[name], f"real numbers of shape {saved}"))
+            turned = arrays[name].shape == saved[::-1] and len(saved) == 2
+            remedy = f"save {name}.T to use it" if turned else _AGAIN
+            wanted = f"real numbers of shape {saved}"
+            warnings.append(_unfit(name, arrays[name], wanted, remedy))
         elif 2 * (lost := int((~np.isfinite(array)).sum())) > array.size:
             warnings.append(
                 f"{name} must be finite at half of its places or more; got {lost:,} of "
@@ -94,10 +97,13 @@ def _beyond(name: str, huge: int, size: int) -> str:
     )
 
 
-def _unfit(name: str, array: NDArray[np.generic], wanted: str) -> str:
+_AGAIN = "save it again to use it"
+
+
+def _unfit(name: str, array: NDArray[np.generic], wanted: str, remedy: str = _AGAIN) -> str:
     return (
         f"{name} must hold {wanted}; got {array.dtype} of shape {array.shape}. It was left "
-        f"unread: save it again to use it."
+        f"unread: {remedy}."
     )
 
 

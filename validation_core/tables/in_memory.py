@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from validation_core.tables import roles
 from validation_core.tables.column_table import column_table
 from validation_core.tables.indexed_draws import (
+    draws_by_simulation,
     in_order_of_simulations,
     is_numbered_series,
     length_of,
@@ -29,6 +30,7 @@ from validation_core.tables.memory_arrays import MemoryArrays
 from validation_core.tables.memory_columns import MemoryColumns
 from validation_core.tables.named_columns import in_order_of_theta, is_frame, with_labels
 from validation_core.tables.options import Reading, ReadingOptions
+from validation_core.tables.package_arrays import array_of
 from validation_core.tables.ragged import is_series_of_objects, plain_values
 from validation_core.tables.reading import read, read_source
 from validation_core.tables.records import FIELD_AXES, RecordArrays, records_of
@@ -102,6 +104,11 @@ def arrays_of(given: Mapping[str, Any]) -> dict[str, NDArray[np.generic]]:
             if isinstance(value, Mapping)
             else _frame_values(value, str(name), role, theta)
         )
+        if role == "theta_q" and isinstance(value, Mapping):
+            draws = draws_by_simulation(parts, theta)
+            if draws is not None:
+                arrays[str(name)] = draws
+                continue
         axes = FIELD_AXES.get(role)
         records = records_of(parts, axes) if axes is not None else None
         if records is not None:
@@ -137,25 +144,6 @@ def _numbers(name: str, value: Any) -> NDArray[np.generic]:
             f"give the draws, or let npt.check(prior, simulate, sample) do it."
         )
     return array
-
-
-def array_of(value: Any) -> NDArray[np.generic]:
-    """Return numbers of NumPy, torch (on any device), JAX, CuPy, or lists of these as an array."""
-    if hasattr(value, "detach"):
-        value = value.detach().cpu()
-        if getattr(value, "is_sparse", False):
-            value = value.to_dense()
-        for way in ("resolve_conj", "resolve_neg"):
-            value = getattr(value, way, lambda plain=value: plain)()
-        try:
-            return np.asarray(value.numpy())
-        except TypeError:  # NumPy has no bfloat16
-            return np.asarray(value.float().numpy())
-    if hasattr(value, "__cuda_array_interface__") and hasattr(value, "get"):
-        return np.asarray(value.get())
-    if isinstance(value, list | tuple) and value and hasattr(value[0], "detach"):
-        return np.stack([array_of(one) for one in value])
-    return np.asarray(value)
 
 
 def _has_lists(frame: Any) -> bool:

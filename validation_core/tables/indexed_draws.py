@@ -26,11 +26,11 @@ def in_order_of_simulations(frame: Any, theta: Any) -> tuple[Any, tuple[int, int
         theta: the true values, a frame (N, D) or any others.
 
     Raises:
-        ValueError: where the index of theta has the same labels in another order.
+        ValueError: where the index of theta has the same labels in another order, or simulations
+            have different numbers of draws.
 
     Returns:
-        the frame with its rows sorted, and N and K; None where its rows have no such numbers, or
-        simulations have different numbers of draws.
+        the frame with its rows sorted, and N and K; None where its rows have no such numbers.
     """
     if not hasattr(frame, "index") or not len(frame):
         return None
@@ -42,13 +42,44 @@ def in_order_of_simulations(frame: Any, theta: Any) -> tuple[Any, tuple[int, int
     sim = _simulation_level(names, [len(level.labels) for level in levels], length_of(theta))
     codes, labels = levels[sim]
     k = len(frame) // len(labels)
-    if not (np.bincount(codes) == k).all():
-        return None
+    counts = np.bincount(codes)
+    if not (counts == k).all():
+        raise ValueError(
+            f"Simulations must have as many draws each; got {counts.min():,} to "
+            f"{counts.max():,} in the frame of draws. Keep the first of each: "
+            f"theta_q.groupby({_level(frame.index.names[sim], sim)}).head({counts.min()})."
+        )
     others = [level.codes for i, level in enumerate(levels) if i != sim]
     places = _places(codes, len(labels), k)
     _check_order(labels[np.argsort(places)].tolist(), sim, theta)
     rows = np.lexsort((*others[::-1], places[codes]))
     return frame.iloc[rows], (len(labels), k)
+
+
+def _level(name: object, place: int) -> str:
+    """A level of an index as an argument of pandas' `groupby`."""
+    return f"level={place}" if name is None else repr(name)
+
+
+def draws_by_simulation(
+    parts: Mapping[str, NDArray[np.generic]], theta: Any
+) -> NDArray[np.generic] | None:
+    """Stack draws (K, D) of one simulation each, by its name, in their order: (N, K, D).
+
+    Args:
+        parts: arrays by name.
+        theta: the true values, a frame (N, D) or any others.
+
+    Returns:
+        the draws; None where these are no simulations, as with an array for each parameter.
+    """
+    shapes = {part.shape for part in parts.values()}
+    n, shape = length_of(theta), (*np.shape(theta), 1, 1)
+    d = len(columns_of(theta)) or shape[1]
+    if len(parts) != n or len(shapes) != 1 or n == d:
+        return None
+    (one,) = shapes
+    return np.stack(list(parts.values())) if len(one) == 2 and one[1] == d else None
 
 
 def is_numbered_series(value: Any) -> bool:

@@ -65,6 +65,10 @@ def json_arrays(path: Path, stem: str, limit: int, chosen: Chosen | None = None)
         return _records(content, stem, limit, chosen)
     if isinstance(content, list):
         content = {stem: content}
+    if isinstance(content, Mapping) and len(content) == 1:
+        (inside,) = content.values()
+        if isinstance(inside, Mapping) and roles.roles_complete(_found(inside)):
+            content = inside  # of an object with one name, such as "data"
     if not isinstance(content, Mapping):
         raise ValueError(f"A JSON file must hold arrays; got a single value. {_SAVE}")
     if events := _events(content):

@@ -284,10 +284,16 @@ def _places_of_rows(
     if layout.in_rows and (truths != 1).any():
         odd = int(np.flatnonzero(truths != 1)[0])
         mark = "draw = -1" if layout.marker is None else f"{roles.label(layout.marker)} set"
+        beside = ", ".join(f"{roles.label(name)}_true" for name in layout.theta_q[:3])
+        remedy = (
+            "Add or remove rows."
+            if truths.any()
+            else f"Add one to each, or the true values in columns beside the draws: {beside}."
+        )
         raise ValueError(
             f"Every simulation must have one row with {mark}, its true value; got {truths[odd]} "
             f"for sim {by_sim[odd]:.0f}, and others than one for {int((truths != 1).sum()):,} of "
-            f"{n:,}. Add or remove rows."
+            f"{n:,}. {remedy}"
         )
     counts = np.bincount(place[~truth], minlength=n)
     if counts.min() == 0:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
+from validation_core.tables.package_arrays import array_of, is_tensor
 from validation_core.tables.x_columns import Missing
 from validation_core.text import count_text
 
@@ -53,6 +54,13 @@ def plain_values(given: Mapping[str, Any]) -> PlainValues:
             notes.append(f"{name}: {count_text(gaps, 'masked value')} {are} read as NaN.")
         elif not _may_be_ragged(value):
             continue
+        elif isinstance(value, list | tuple) and value and is_tensor(value[0]):
+            rows = [array_of(row) for row in value]
+            equal = len({row.shape for row in rows}) == 1
+            values[name], note = (np.stack(rows), "") if equal else padded(name, role, rows)
+            if equal:
+                continue
+            notes.append(note)
         elif (rectangle := _rectangular(value)) is not None:
             values[name] = rectangle
             continue
@@ -69,13 +77,12 @@ def _unmasked(value: np.ma.MaskedArray[Any, Any]) -> NDArray[np.generic]:
 
 
 def _may_be_ragged(value: Any) -> bool:
-    """Whether a value is a list, an object array, or writes itself as lists, as awkward arrays do;
-    tensors are none."""
+    """Whether a value is a list, an object array, or writes itself as lists, as awkward arrays
+    do."""
     if isinstance(value, np.ndarray) or is_series_of_objects(value):
         return bool(value.dtype == object)
     listed = isinstance(value, list | tuple)
-    tensors = listed and len(value) > 0 and hasattr(value[0], "detach")
-    return (listed and not tensors) or (hasattr(value, "to_list") and not hasattr(value, "index"))
+    return listed or (hasattr(value, "to_list") and not hasattr(value, "index"))
 
 
 def is_series_of_objects(value: Any) -> bool:

@@ -91,7 +91,7 @@ def read_source(
     joined_shapes = {array: header.shape for array, header in joined.headers.items()}
     try:
         without_x = roles.says_no_x(joined.chosen, shapes)
-        table.require_roles(known.found, joined_shapes, without_x=without_x)
+        table.require_roles(known.found, joined_shapes, without_x=without_x, columns=columns)
     except UnknownArrays as question:
         words = f"{question} {_LONG}" if columns else str(question)
         raise UnknownArrays(

@@ -420,7 +420,11 @@ def _could_be(
 
 
 def require_roles(
-    found: Mapping[str, str], present: Mapping[str, tuple[int, ...]], *, without_x: bool = False
+    found: Mapping[str, str],
+    present: Mapping[str, tuple[int, ...]],
+    *,
+    without_x: bool = False,
+    columns: bool = False,
 ) -> None:
     """Refuse arrays that make neither a table, nor two samples, nor ranks.
 
@@ -431,6 +435,7 @@ def require_roles(
         found: name of an array by its role.
         present: shape of every array by its name.
         without_x: whether the user says that there is no x.
+        columns: whether they are columns, the first of them all together as one array.
 
     Raises:
         UnknownArrays: with the arrays that are missing and those that are present.
@@ -449,7 +454,8 @@ def require_roles(
         listed = roles.shapes_text(present)
         free = len(present) - len({*found.values()} & {*present})
         answerable = free >= sum(name != "x" for name in missing)
-        renaming = _renaming_advice(missing, found, present)
+        single = dict(list(present.items())[1:]) if columns and len(present) > 1 else present
+        renaming = _renaming_advice(missing, found, single)
         if missing == ["theta_q"]:
             raise source.UnknownArrays(
                 f"A file must hold draws of q at each x, theta_q (N, K, D); missing: theta_q; "

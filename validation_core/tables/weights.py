@@ -190,10 +190,12 @@ def _stands_in(truths: Array, draws: Array) -> bool:
 
 def _unfit(name: str, array: NDArray[np.generic], sizes: tuple[int, int]) -> str:
     n, k = sizes
+    turned = array.ndim == 2 and sorted(array.shape) == sorted(sizes)
+    remedy = f"{name}.T" if turned else f"log_w ({n},) and log_w_draws ({n}, {k})"
     return (
         f"{name} must hold weights of the {n:,} true values ({n},) or of their draws ({n}, {k}); "
-        f"got {array.dtype} of shape {array.shape}. It was left unread: save log_w ({n},) and "
-        f"log_w_draws ({n}, {k}) to use it."
+        f"got {array.dtype} of shape {array.shape}. It was left unread, so that all draws "
+        f"count equally here: save {remedy} to use it."
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from validation_core.tables import TableUpload, roles
 from validation_core.tables.float_type import match_precisions
-from validation_core.tables.in_memory import array_of
+from validation_core.tables.package_arrays import array_of
 from validation_core.tables.reading import File, opened_file, refusals_in_words
 from validation_core.tables.source import LIMIT, check_headers
 from validation_core.tables.weights import LINEAR, WEIGHTS
