@@ -97,7 +97,9 @@ def payload(
 def headline(rates: RejectionRates) -> Text:
     """The answer in one sentence, for every place of the sliders."""
     power = {"c2st": rates.c2st, "multiple": np.broadcast_to(rates.multiple, rates.c2st.shape)}
-    percents = {name: over(percent_labels(values), "c", "angle") for name, values in power.items()}
+    percents = {
+        name: written(values, closed_form_text, "c", "angle") for name, values in power.items()
+    }
     words = np.vectorize(_explanation)(
         OFFSETS[:, None], DEGREES, rates.c2st, rates.per_class, power["multiple"]
     )
@@ -283,10 +285,3 @@ def _densities(joint: Joint, side: str) -> Array:
         mean = getattr(boundary.score_means(0.0, angle), side)
         rows.append(np.histogram(score - mean, _EDGES, density=True)[0])
     return np.array(rows)
-
-
-def percent_labels(values: Array) -> Array:
-    """Format 0.544 as 54%; 0% and 100% only for exact ones."""
-    texts = np.vectorize(lambda v: f"{min(max(100 * v, 0), 100):.0f}%")(values)
-    texts = np.where((values > 0) & (values < 0.005), "under 1%", texts)
-    return np.where((values < 1) & (values >= 0.995), "over 99%", texts)

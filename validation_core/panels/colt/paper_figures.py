@@ -22,6 +22,7 @@ from validation_core.panels.colt.power import curve_style, distance_curve, dista
 from validation_core.panels.colt.theta import ThetaAxes, theta_panels
 from validation_core.panels.gamma_scale import GammaScale
 from validation_core.panels.power import FAINT, curves
+from validation_core.text import share_text
 from validation_core.types import MethodStyle, PowerCell
 
 
@@ -70,8 +71,8 @@ def distances(
     panel = replace(
         distance_panel(lines, first.gamma.tolist(), GammaScale(axis=label)),
         caption=f"Each point on {first.n} fresh simulations, with 95% intervals, by one localizer "
-        "for all points of a curve. If q were correct, points would lie in the grey band in 19 of "
-        "20 samples.",
+        "for all points of a curve. If q were correct, each point would lie in the grey band in "
+        "19 of 20 samples.",
     )
     return live.payload(panels=[panel], columns=1)
 
@@ -103,5 +104,5 @@ def _tree(alpha: float, tree: Maps, panel: Panel) -> Panel:
         legend=(),
         x=Axis((low[0], high[0]), "θ₁"),
         y=Axis((low[1], high[1]), "θ₂"),
-        title=f"alpha = {alpha:g}: q {float(tree.u_star):.0%}, truth {share:.0%}",
+        title=f"alpha = {alpha:g}: q {float(tree.u_star):.0%}, truth {share_text(share)}",
     )
