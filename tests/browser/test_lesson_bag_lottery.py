@@ -23,7 +23,7 @@ def test_a_picture_is_picked_and_bags_are_drawn(visit):
         bags.press("ArrowRight")
         rank = seen.ranks[count - 1, 2, 2]
         expect(page.locator("h4", has_text=f"the true one ranks {rank}")).to_be_visible()
-        expect(page.locator(".lesson .spoken")).to_contain_text(f"After {count} bags")
+        expect(page.locator(".lesson .spoken")).to_contain_text(f"Bags so far: {count}.")
     page.wait_for_url(re.compile("trials=3"))
     page.get_by_role("button", name="Why", exact=True).click()
     chance = seen.chances[bag_lottery.TRIALS - 1, 2, 2, 0]
