@@ -222,7 +222,7 @@ def test_the_demonstrations_show_what_they_say(store):
 def test_a_silent_test_of_a_degraded_figure_is_told_by_its_network(store):
     sweep = presets.by_name("conformal_beta_mean_shift").sweep
     remarks = presets.disagreement(sweep, progress.collect(sweep, store).cells).remarks
-    assert {remark.silent for remark in remarks} == {"DC our features"}
+    assert {remark.silent.label for remark in remarks} == {"DC our features"}
     assert all("degraded network" in remark.why for remark in remarks)
 
 
@@ -233,7 +233,7 @@ def test_a_collapse_is_explained(store):
         by_name.sweep, progress.collect(by_name.sweep, store).cells
     )
     assert disagreement.place.beta >= 0.9
-    assert {remark.silent for remark in disagreement.remarks} == {"C2ST", "Multiple"}
+    assert {remark.silent.label for remark in disagreement.remarks} == {"C2ST", "Multiple"}
     assert all("degraded" in remark.why for remark in disagreement.remarks)
 
 
