@@ -52,8 +52,8 @@ def table(chosen: CompareChoice, progress: Progress) -> None:
     )
     st.caption(
         "Draws that one test uses up. Methods with their own "
-        "network train it on as many extra draws as one test uses, once per gamma. Seconds are "
-        "measured where trials have run, estimated for this machine before."
+        "network train it on as many extra draws as one test uses, once per gamma. Seconds are a "
+        "core's: measured where trials have run, estimated for this machine before."
     )
 
 

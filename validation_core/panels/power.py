@@ -272,7 +272,9 @@ def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
     decades = np.arange(
         np.floor(np.log10(np.nanmin(spent))), np.ceil(np.log10(np.nanmax(spent))) + 1
     )
-    unit = "draws of p and q in one test" if view == "draws" else "seconds of one test"
+    unit = (
+        "draws of p and q in one test" if view == "draws" else "seconds of one test, on one core"
+    )
     panel = Panel(
         marks,
         height=380,
