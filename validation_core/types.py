@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, Literal, NamedTuple, Protocol, SupportsFloat, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -218,6 +218,16 @@ class Paper(NamedTuple):
         """Authors and year; four or more authors are shortened to the first."""
         names = self.authors.split(", ")
         return f"{names[0] + ' et al.' if len(names) > 3 else self.authors} ({self.year})"
+
+
+def check_level(alpha: SupportsFloat) -> None:
+    """Refuse a level outside of (0, 1).
+
+    Raises:
+        ValueError: for one.
+    """
+    if not 0 < float(alpha) < 1:
+        raise ValueError(f"The level lies between 0 and 1; got {alpha}. 0.05 is usual.")
 
 
 class GammaDomain(NamedTuple):

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 
 from validation_core.api.keywords import check_keywords, checked_keywords
 from validation_core.api.names import resolve_methods, resolve_question, resolve_questions
-from validation_core.api.result import Result, Rows
+from validation_core.api.result import Result, Rows, check_not_read
 from validation_core.api.table import Table, as_table
 from validation_core.api.work import Watch, progress_watch, run_in_turn
 from validation_core.diagnosis import Diagnosis, Record, tasks
@@ -281,11 +281,7 @@ class DiagnosisResult(Result):
         Raises:
             ValueError: for another suffix, or the file that the table was read from.
         """
-        if Path(path).resolve() == Path(self.path).resolve():
-            raise ValueError(
-                f"A result is written beside the file that is read; got {path} for both. Name "
-                f"another."
-            )
+        check_not_read(path, [self.path])
         return super().save(path)
 
     def _asking(self) -> str:

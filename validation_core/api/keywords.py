@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import ParamSpec, TypeVar
 
 from validation_core.text import did_you_mean
+from validation_core.types import check_level
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -69,8 +70,7 @@ def _check_alpha(alpha: object) -> None:
     """
     if not isinstance(alpha, Real):
         raise TypeError(f"The level is a number between 0 and 1; got {alpha!r}. 0.05 is usual.")
-    if not 0 < float(alpha) < 1:
-        raise ValueError(f"The level lies between 0 and 1; got {alpha}. 0.05 is usual.")
+    check_level(alpha)
 
 
 def _check_budget(budget: object) -> None:

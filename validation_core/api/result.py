@@ -17,6 +17,18 @@ if TYPE_CHECKING:
 Rows = Sequence[Mapping[str, object]]
 
 
+def check_not_read(path: Path | str, read: Sequence[Path | str]) -> None:
+    """Refuse to write a result over a file that it was read from.
+
+    Raises:
+        ValueError: for such a path.
+    """
+    if Path(path).resolve() in {Path(one).resolve() for one in read}:
+        raise ValueError(
+            f"A result is written beside the file that is read; got {path} for both. Name another."
+        )
+
+
 class Result(ABC):
     """An answer: sentences, figures and rows of numbers.
 

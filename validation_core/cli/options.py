@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import validation_core as npt
 from validation_core.api.option_texts import parse_specification
+from validation_core.api.result import check_not_read
 from validation_core.cli.process import tell
 from validation_core.tables.chosen import merge_pairs
 
@@ -258,12 +259,8 @@ def check_writable(*paths: Path | str | None, read: Sequence[Path] = ()) -> None
             that is read.
     """
     files = [Path(path) for path in paths if path not in (None, "", "-")]
-    tables = {path.resolve() for path in read}
-    if kept := [path for path in files if path.resolve() in tables]:
-        raise ValueError(
-            f"A result is written beside the file that is read; got {kept[0]} for both. Name "
-            f"another."
-        )
+    for path in files:
+        check_not_read(path, read)
     for path in files:
         if not path.parent.is_dir():
             raise ValueError(

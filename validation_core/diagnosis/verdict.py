@@ -33,7 +33,7 @@ from validation_core.tables import RanksUpload, SamplesUpload, TableUpload, Uplo
 from validation_core.tables.discrete import event_shares
 from validation_core.tables.weights import Weighting
 from validation_core.text import SMALLEST, count_text, equals, level_text
-from validation_core.types import Array
+from validation_core.types import Array, check_level
 
 Verdict = Literal["problem found", "no problem found", "not enough data"]
 
@@ -243,8 +243,7 @@ def verdict(
     Raises:
         ValueError: for a level outside (0, 1).
     """
-    if not 0 < alpha < 1:
-        raise ValueError(f"The level lies between 0 and 1; got {alpha}. 0.05 is usual.")
+    check_level(alpha)
     ran = [record for record in records if record.status == "ran"]
     for record in ran:
         if record.kind.decides:

@@ -99,7 +99,7 @@ def search_witness(
     Raises:
         ValueError: when the library is not installed, with the package to install.
     """
-    start = time.perf_counter()
+    start = time.perf_counter()  # a library searches in processes of its own, by the clock
     shift, scale = robust_scaling(rows)
     problem = build_regression(rows, shift, scale, stream(seed, "folds"))
     model = _model(library, problem, seconds, seed)

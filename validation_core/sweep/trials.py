@@ -42,6 +42,7 @@ from validation_core.types import (
     Scores,
     TableScores,
     TwoSamples,
+    check_level,
 )
 
 POOL = 100
@@ -67,8 +68,7 @@ class TrialDesign(Specification, spec="trials"):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 < self.alpha < 1:
-            raise ValueError(f"The level lies between 0 and 1; got {self.alpha}. 0.05 is usual.")
+        check_level(self.alpha)
         if self.trials < 1 or self.n < 2 or self.k < 1:
             raise ValueError(
                 f"A power needs trials >= 1, n >= 2 and k >= 1; got {self.trials}, {self.n} and "
