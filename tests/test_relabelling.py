@@ -10,7 +10,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from tests.nulls import DISCRETE, NULLS, densities, gaussian, learned, near, own, shared
-from validation_core.relabelling import UNLEARNED, relabelled
+from validation_core.relabelling import UNLEARNED, exact_test, relabelled
 from validation_core.relabelling.calibration import calibrated
 from validation_core.relabelling.claims import Claims
 from validation_core.relabelling.families import LEARNED_FAMILIES, SHARES, SUMS, Family
@@ -378,6 +378,20 @@ def test_the_first_look_is_final():
     assert whole.pvalue <= first.pvalue
     assert {claim.family for claim in whole.claims[count:]} <= set(LEARNED_FAMILIES)
     assert whole.critical(0.05, "learned") > 0
+
+
+@pytest.mark.parametrize("over_x", [False, True])
+def test_the_test_alone_is_that_of_the_claims(over_x):
+    """Bit for bit, on a right table and on one that is rejected."""
+    for shift in (0.0, 0.5):
+        one = gaussian(stream(int(2 * shift), "alone"), 80, 12, d=3)
+        one = replace(one, theta=one.theta + shift)
+        whole = relabelled(one, 4, relabelings=99, over_x=over_x)
+        alone = exact_test(one, 4, relabelings=99, over_x=over_x)
+        assert (alone.pvalue <= 0.05) == (shift > 0)
+        assert alone.pvalue == whole.pvalue
+        assert alone.minus_log_p.max() == whole.minus_log_p.max()
+        np.testing.assert_array_equal(alone.null, whole.null)
 
 
 def test_p_values_are_written_without_the_noise_of_a_division():

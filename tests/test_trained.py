@@ -159,16 +159,6 @@ def test_the_scoreboard_says_which_test_is_first(tmp_path):
     )
     assert f"{one.forward.value:.2f}" in said[0]
     assert said[1].endswith("no test has been run on it.")
-    fewer = replace(board, of_first=(60,))
-    assert [fewer.seeds_at(n) for n in fewer.sizes] == [(0, 1), (0,)]
-    assert len(board.studies) - len(fewer.studies) == len(board.gammas)
-    (row, *_) = scoreboard.columns(fewer, store)[0].rows
-    assert [power.trials for power in row.powers] == [(4, 4), (4,)]
-    head = scoreboard_panels.payload(fewer, (one,)).head
-    assert (
-        "Means over 2 trainings with 4 tables each (one training at N = 60), with 95% intervals."
-        in head
-    )
     panel = freeze_sliders(scoreboard_panels.table(board, (one, two)), {"gamma": 0})
     assert "KL(p‖q), nats" in panel.y.names
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import softmax
 
 from validation_core import sampling
-from validation_core.relabelling import relabelled
+from validation_core.relabelling import exact_test
 from validation_core.relabelling.pools import PLAYERS
 from validation_core.rng import stream
 from validation_core.statistics.slots import mean_interval
@@ -71,7 +71,7 @@ def verdict_pvalue(
     """
     count = min(log_weight.shape[1] - 1, PLAYERS)
     pvalues = [
-        relabelled(
+        exact_test(
             resampled_table(
                 sampling.take(table, rows),
                 log_weight[rows],

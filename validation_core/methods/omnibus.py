@@ -14,7 +14,7 @@ from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, Line, Panel, Points, VLine
 from validation_core.methods.base import RANKED, Method, Work
 from validation_core.methods.mmd_fuse import null_of_relabelings
-from validation_core.relabelling import relabelled
+from validation_core.relabelling import exact_test
 from validation_core.relabelling.families import LEARNED, Family
 from validation_core.relabelling.result import OmnibusResult
 from validation_core.relabelling.table_statistics import RELABELINGS
@@ -230,7 +230,7 @@ class Omnibus(Method):
         x = np.zeros((n, 1)) if scores.x is None else scores.x
         tables = np.broadcast_to(x, (*lead, *x.shape[-2:])).reshape(trials, n, -1)
         results = [
-            relabelled(
+            exact_test(
                 PosteriorTable(truth[i].T, tables[i], np.moveaxis(draws[i], 0, -1)),
                 int(rng.integers(2**31)),
                 relabelings=self.relabelings,
@@ -238,15 +238,14 @@ class Omnibus(Method):
             )
             for i in range(trials)
         ]
+        evidence = np.array([result.minus_log_p.max() for result in results], float).reshape(lead)
         return Outcome(
-            np.array([result.minus_log_p.max() for result in results]).reshape(lead),
+            evidence,
             np.array([result.pvalue for result in results]).reshape(lead),
             self.budget(n, k),
             arrays={
                 "null": np.stack([result.null for result in results]).reshape(*lead, -1),
-                "evidence": np.array([result.minus_log_p.max() for result in results]).reshape(
-                    lead
-                ),
+                "evidence": evidence,
             },
         )
 

@@ -31,7 +31,7 @@ from functools import partial
 
 import numpy as np
 
-from validation_core.relabelling.calibration import calibrated
+from validation_core.relabelling.calibration import CalibratedTest, calibrated
 from validation_core.relabelling.own_nulls import own_pvalues
 from validation_core.relabelling.pools import ranked_columns
 from validation_core.relabelling.result import OmnibusResult
@@ -115,6 +115,27 @@ def relabelled(
     return first.with_learned(_learned(asked, table, learned, seed, finer, rest))
 
 
+def exact_test(
+    table: PosteriorTable, seed: int, *, relabelings: int = RELABELINGS, over_x: bool = True
+) -> CalibratedTest:
+    """The test of `relabelled` without learned scores, and no own nulls of its claims.
+
+    Args:
+        table: theta (N, D), x (N, M), q (N, K, D).
+        seed: fixes the labellings and the centres of balls.
+        relabelings: B.
+        over_x: whether features are tested over x.
+    """
+    asked = statistics_of(table, seed, relabelings=relabelings, over_x=over_x)
+    return _calibrated(asked, relabelings, seed, lambda done: None)
+
+
+def _calibrated(
+    asked: TableStatistics, relabelings: int, seed: int, report: Callable[[float], None]
+) -> CalibratedTest:
+    return calibrated(asked.battery, relabelings, stream(seed, "omnibus", "labellings"), report)
+
+
 def _part_done(report: Callable[[float], None], low: float, high: float, done: float) -> None:
     report(low + (high - low) * done)
 
@@ -129,7 +150,7 @@ def _unlearned(
     report: Callable[[float], None],
 ) -> OmnibusResult:
     """Statistics without learning, over all rows."""
-    tested = calibrated(asked.battery, relabelings, stream(seed, "omnibus", "labellings"), report)
+    tested = _calibrated(asked, relabelings, seed, report)
 
     def values() -> tuple[Array, Array] | None:
         if unshared_groups(groups) is not None:

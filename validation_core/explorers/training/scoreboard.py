@@ -62,8 +62,6 @@ _MOST = (*_MANY, 100_000.0)
 _TASKS: tuple[TaskName, ...] = ("two_moons", "gaussian_mixture", "sir", "gaussian_linear")
 _FLOWS: tuple[EstimatorName, ...] = ("nsf", "maf")
 _DIFFUSIONS: tuple[EstimatorName, ...] = ("diffusion", "flow_matching")
-_SLOW: tuple[TaskName, ...] = ("gaussian_linear",)
-"""Ten parameters: at N = 5,000 tests take ten minutes for each estimator, of others two."""
 _LARGE = (("two_moons", "nsf"), ("gaussian_linear", "maf"), ("sir", "nsf"))
 """Estimators that ship of 100,000 simulations too."""
 
@@ -131,14 +129,8 @@ class Scoreboard:
     gammas: tuple[float, ...] = SIMULATIONS
     sizes: tuple[int, ...] = SIZES
     seeds: tuple[int, ...] = SEEDS
-    of_first: tuple[int, ...] = ()
-    """Sizes at which the first seed's estimators alone are tested."""
     tests: tuple[Method, ...] = TESTS
     trials: int = TRIALS
-
-    def seeds_at(self, n: int) -> tuple[int, ...]:
-        """Seeds of the estimators that are tested with N simulations."""
-        return self.seeds[:1] if n in self.of_first else self.seeds
 
     def study(self, gamma: float, n: int, seed: int) -> ScoreboardStudy:
         """The trials at one N on one estimator."""
@@ -167,9 +159,7 @@ class Scoreboard:
         nats = (self.nats(gamma, seed) for seed, gamma in product(self.seeds, self.gammas))
         trials = (
             self.study(gamma, n, seed)
-            for n in self.sizes
-            for seed in self.seeds_at(n)
-            for gamma in self.gammas
+            for n, seed, gamma in product(self.sizes, self.seeds, self.gammas)
         )
         return (*nats, *trials)
 
@@ -273,7 +263,7 @@ def _rows(board: Scoreboard, store: Store, gamma: float, level: float) -> Iterat
     run = {
         n: [
             outcomes
-            for seed in board.seeds_at(n)
+            for seed in board.seeds
             if (outcomes := board.study(gamma, n, seed).load(store)) is not None
         ]
         for n in sorted(board.sizes)
@@ -294,11 +284,7 @@ def _rows(board: Scoreboard, store: Store, gamma: float, level: float) -> Iterat
 def shipped() -> tuple[Scoreboard, ...]:
     """The scoreboards whose results ship: flows of three trainings, the others of one."""
     flows = (
-        Scoreboard(
-            benchmark=Trained(task=task, estimator=estimator),
-            gammas=_FEW,
-            of_first=(5000,) if task in _SLOW else (),
-        )
+        Scoreboard(benchmark=Trained(task=task, estimator=estimator), gammas=_FEW)
         for task, estimator in product(_TASKS, _FLOWS)
     )
     others = (

@@ -161,9 +161,7 @@ def _trainings(board: Scoreboard) -> str:
     tables = f"{board.trials} tables"
     if len(board.seeds) == 1:
         return f"One training with {tables}"
-    fewer = list_text([f"{n:,}" for n in sorted(board.of_first)])
-    but = f" (one training at N = {fewer})" if fewer else ""
-    return f"Means over {len(board.seeds)} trainings with {tables} each{but}"
+    return f"Means over {len(board.seeds)} trainings with {tables} each"
 
 
 def _rates(row: MethodRow, sizes: Sequence[int]) -> Rates:
