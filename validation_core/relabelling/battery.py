@@ -33,7 +33,7 @@ from validation_core.relabelling.places import ContrastWeights, XFunctions
 from validation_core.relabelling.pools import Pools, SlotNumbers, SlotRanks
 from validation_core.types import Array, Integers
 
-_NUMBERS = 1_000_000  # of features times rows gathered at a time
+_NUMBERS = 4_000_000  # of features times rows gathered at a time: wide products are fast ones
 _TINY = 1e-9
 _PAIRS = 40  # parameters up to which all pairs are tested
 _SELDOM = 25.0  # variance of a count up to which its law is Poisson's rather than normal
