@@ -125,3 +125,20 @@ def test_scores_of_ordinary_tables_are_what_rows_score(trained):
     np.testing.assert_allclose(result.truth[0], score(draws.theta, draws.x), rtol=1e-4, atol=1e-5)
     flat = score(draws.q.reshape(-1, 3), np.repeat(draws.x, K, axis=0)).reshape(N, K)
     np.testing.assert_allclose(result.draws[0], flat, rtol=1e-4, atol=1e-5)
+
+
+def test_inputs_are_equal_in_every_number():
+    """In a plain loop: one whose first number alone repeats keeps its score; 0 and -0 are equal."""
+    rng = stream(12)
+    inputs = rng.standard_normal((40, 9, 3))
+    inputs[:20, 5, 0] = inputs[:20, 2, 0]
+    inputs[:10, 5] = inputs[:10, 2]
+    inputs[0, 3], inputs[0, 4] = 0.0, -0.0
+    given = rng.random((2, 40, 9))
+    expected = given.copy()
+    for row, at in np.ndindex(40, 9):
+        equal = [i for i in range(at) if (inputs[row, i] == inputs[row, at]).all()]
+        expected[:, row, at] = given[:, row, equal[0] if equal else at]
+    result = scores.equalise_tied_scores(inputs, given)
+    np.testing.assert_array_equal(result, expected)
+    assert (result != given).sum() == 2 * 11

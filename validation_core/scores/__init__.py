@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from validation_core.hashing import hashed
 from validation_core.keys import Specification
@@ -20,6 +21,7 @@ from validation_core.types import (
     Array,
     Benchmark,
     BlockScores,
+    Integers,
     PosteriorTable,
     Score,
     TableScore,
@@ -79,23 +81,28 @@ def equalise_tied_scores(inputs: Array, scores: Array) -> Array:
     parameters), a score that differs in its last bit would break ties by place, and the truth
     always stands in the same one.
     """
-    n, j, c = inputs.shape
+    _, j, c = inputs.shape
     out = scores
-    step = max(1, _HASHED // max(1, j * c))
-    for first in range(0, n, step):
-        part = slice(first, min(first + step, n))
-        words = hashed(inputs[part].reshape(-1, c), _SALT).reshape(-1, j)
-        ordered = np.sort(words, axis=1)
-        repeats = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
-        if not len(repeats):
+    # Whole inputs are compared only where their first numbers repeat: hardly ever.
+    possible = _with_repeats(inputs[..., 0])
+    for part in slices(len(possible), max(1, _HASHED // max(1, j * c))):
+        some = possible[part]
+        words = hashed(inputs[some].reshape(-1, c), _SALT).reshape(-1, j)
+        repeated = _with_repeats(words)
+        if not len(repeated):
             continue
         if out is scores:
             out = scores.copy()
-        source = _first_equal(words[repeats])
-        rows = out[..., first + repeats, :]
-        source = np.broadcast_to(source, rows.shape)
-        out[..., first + repeats, :] = np.take_along_axis(rows, source, axis=-1)
+        rows = out[..., some[repeated], :]
+        source = np.broadcast_to(_first_equal(words[repeated]), rows.shape)
+        out[..., some[repeated], :] = np.take_along_axis(rows, source, axis=-1)
     return out
+
+
+def _with_repeats(values: NDArray[np.generic]) -> Integers:
+    """Rows of values (n, J) in which one occurs more than once."""
+    ordered = np.sort(values, axis=1)
+    return np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
 
 
 def _first_equal(words: np.ndarray) -> np.ndarray:
