@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.func import functional_call, vmap
+from torch.nn.functional import linear
 from zuko.flows import MaskedAutoregressiveTransform
 from zuko.utils import unpack
 
@@ -189,15 +190,21 @@ def from_normal(flow: _LogDensity, z: _Single, x: _Single) -> Array:
 def _undone(step: LazyTransform, y: Tensor, x: Tensor) -> Tensor:
     """The input of one transform that gives y at x.
 
-    A coordinate is found once those before it are: each pass builds its curve alone, where zuko's
-    own inverse builds those of all d coordinates d times over.
+    A coordinate is found once those before it are: each pass asks the network's last layer for its
+    curve alone, where zuko's own inverse builds those of all d coordinates d times over.
     """
     if not isinstance(step, MaskedAutoregressiveTransform):
         return step(x).inv(y)
+    *hidden, last = step.hyper
+    within = torch.nn.Sequential(*hidden)
+    weight, bias = (
+        part.unflatten(0, (-1, step.total)) for part in (last.mask * last.weight, last.bias)
+    )
     found = torch.zeros_like(y)
     for turn in range(step.passes):
         at = torch.nonzero(step.order == turn).squeeze(1)
-        of_all = step.hyper(torch.cat((found, x), dim=-1)).unflatten(-1, (-1, step.total))
-        curve = step.univariate(*unpack(of_all[:, at], step.shapes))
+        inside = within(torch.cat((found, x), dim=-1))
+        parameters = linear(inside, weight[at].flatten(0, 1), bias[at].flatten())
+        curve = step.univariate(*unpack(parameters.unflatten(-1, (-1, step.total)), step.shapes))
         found[:, at] = curve.inv(y[:, at])
     return found
