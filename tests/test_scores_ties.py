@@ -128,7 +128,7 @@ def test_scores_of_ordinary_tables_are_what_rows_score(trained):
 
 
 def test_inputs_are_equal_in_every_number():
-    """In a plain loop: one whose first number alone repeats keeps its score; 0 and -0 are equal."""
+    """As in a plain loop: one equal first number does not make inputs equal; 0 and -0 are."""
     rng = stream(12)
     inputs = rng.standard_normal((40, 9, 3))
     inputs[:20, 5, 0] = inputs[:20, 2, 0]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args, get
 
 from validation_core.codec import dump, load
 from validation_core.keys import Specification, canonical_text
-from validation_core.process import Stopwatch, loaded_device, versions
+from validation_core.provenance import Stopwatch, loaded_device, versions
 
 if TYPE_CHECKING:
     from validation_core.array_files import Stored

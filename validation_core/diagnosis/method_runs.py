@@ -20,7 +20,7 @@ from validation_core.methods import DC, TARP, Omnibus, WithinX
 from validation_core.methods.base import Method
 from validation_core.methods.colt import CoLT
 from validation_core.methods.record import LISTED, Effects, Record
-from validation_core.process import Stopwatch
+from validation_core.provenance import Stopwatch
 from validation_core.relabelling import UNLEARNED, relabelled
 from validation_core.relabelling.families import RATIOS
 from validation_core.relabelling.result import OmnibusResult

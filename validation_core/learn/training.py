@@ -24,7 +24,7 @@ from validation_core.learn.perceptron import (
     stack,
     unstack,
 )
-from validation_core.process import Stopwatch
+from validation_core.provenance import Stopwatch
 from validation_core.study import Report
 
 _Inputs = NDArray[np.float32]

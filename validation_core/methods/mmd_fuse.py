@@ -13,7 +13,7 @@ from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, HLine, Line, Mark, Panel, Points, empty
 from validation_core.drawing.null_histogram import null_histogram
 from validation_core.methods.base import Further, Layout, Method, Work
-from validation_core.process import loaded_device
+from validation_core.provenance import loaded_device
 from validation_core.scores import RawRows
 from validation_core.settings import DEVICE
 from validation_core.statistics import mmd, mmd_fuse

@@ -17,7 +17,7 @@ from validation_core.learn import perceptron
 from validation_core.learn.adam import Adam
 from validation_core.learn.perceptron import Parameters, Tensors
 from validation_core.learn.training import descend
-from validation_core.process import Stopwatch
+from validation_core.provenance import Stopwatch
 from validation_core.rng import stream
 from validation_core.scores.localizer import STARTS, Anchors, Localizer
 from validation_core.scores.localizer_networks import (

@@ -19,7 +19,7 @@ from validation_core.keys import Arrays
 from validation_core.learn.scaling import Standardizer, moments, nonzero_scales
 from validation_core.learn.stored_network import GIVEN, StoredNetwork
 from validation_core.pieces import slices
-from validation_core.process import Stopwatch
+from validation_core.provenance import Stopwatch
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.study import Report

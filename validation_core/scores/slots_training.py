@@ -15,7 +15,7 @@ from scipy.special import logsumexp
 from validation_core.learn import perceptron
 from validation_core.learn.scaling import moments
 from validation_core.learn.stored_network import GIVEN, StoredNetwork
-from validation_core.process import Stopwatch
+from validation_core.provenance import Stopwatch
 from validation_core.rng import stream
 from validation_core.scores.slot_classifier_training import (
     Flat,

@@ -12,7 +12,7 @@ import numpy as np
 
 from validation_core import keys, sampling
 from validation_core.keys import Specification
-from validation_core.process import versions
+from validation_core.provenance import versions
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.classifier import Classifier

@@ -13,7 +13,7 @@ from validation_core.learn import perceptron
 from validation_core.learn.perceptron import Parameters
 from validation_core.learn.stored_network import StoredNetwork
 from validation_core.pieces import slices
-from validation_core.process import Stopwatch
+from validation_core.provenance import Stopwatch
 from validation_core.rng import stream
 from validation_core.scores import equalise_tied_scores
 from validation_core.scores.input_transform import InputTransform

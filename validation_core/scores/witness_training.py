@@ -14,7 +14,7 @@ import numpy as np
 from validation_core.keys import Arrays
 from validation_core.learn import perceptron
 from validation_core.learn.stored_network import StoredNetwork
-from validation_core.process import Stopwatch
+from validation_core.provenance import Stopwatch
 from validation_core.rng import stream
 from validation_core.scores.boosting import fit_boosted_trees, predict_trees
 from validation_core.scores.witness_network import fit_network, predict_network

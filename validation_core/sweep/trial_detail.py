@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from validation_core.methods.base import Method
-from validation_core.process import Stopwatch
+from validation_core.provenance import Stopwatch
 from validation_core.scores import trained_scores
 from validation_core.scores.trained_scores import Training
 from validation_core.study import Report, Study

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from validation_core import sampling, scores
 from validation_core.keys import Specification
 from validation_core.methods.base import Method
-from validation_core.process import Stopwatch
+from validation_core.provenance import Stopwatch
 from validation_core.rng import Streams, Unsplit, stream
 from validation_core.statistics import PooledLaw
 from validation_core.types import (

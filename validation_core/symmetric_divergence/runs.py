@@ -18,7 +18,7 @@ from validation_core.bayes.laplace import Laplace
 from validation_core.bayes.posterior import FullGaussian, Posterior
 from validation_core.bayes.variational import trained_with
 from validation_core.keys import Specification
-from validation_core.process import Stopwatch
+from validation_core.provenance import Stopwatch
 from validation_core.rng import stream
 from validation_core.statistics import divergence_mean
 from validation_core.statistics.divergence_rows import importance_weighted

@@ -22,7 +22,7 @@ from validation_core.estimators import Estimator, TrainedEstimator
 from validation_core.estimators.flows import MaskedAutoregressiveFlow, NeuralSplineFlow
 from validation_core.explorers.training.ball import Balls, largest_balls
 from validation_core.explorers.training.places import choose_places
-from validation_core.process import Stopwatch
+from validation_core.provenance import Stopwatch
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.scores.trained_scores import Simulated, Training

@@ -1,4 +1,4 @@
-"""This Python process: its libraries, the device of its networks, and a stopwatch of its work."""
+"""Provenance of a result: the libraries, the device and the seconds that made it."""
 
 from __future__ import annotations
 

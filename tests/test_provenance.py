@@ -1,9 +1,9 @@
-"""This process: the stopwatch of its work."""
+"""The provenance of results: the stopwatch of work."""
 
 import time
 
-from validation_core import process
-from validation_core.process import Stopwatch
+from validation_core import provenance
+from validation_core.provenance import Stopwatch
 
 
 def test_what_others_do_meanwhile_is_no_work():
@@ -18,6 +18,6 @@ def test_what_others_do_meanwhile_is_no_work():
 
 def test_a_gpu_works_while_the_processor_sleeps(monkeypatch):
     watch = Stopwatch()
-    monkeypatch.setattr(process, "loaded_device", lambda: "cuda")
+    monkeypatch.setattr(provenance, "loaded_device", lambda: "cuda")
     time.sleep(0.3)
     assert watch.seconds >= 0.3
