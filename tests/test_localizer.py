@@ -235,6 +235,21 @@ def test_history_and_film(steps):
         np.testing.assert_allclose(film[made.kept], getattr(made, part)[key], atol=1e-3)
 
 
+def test_without_its_film_a_localizer_is_at_its_kept_check(trained):
+    still = TrainedLocalizer.read(
+        trained.without_film().arrays(), embedding=trained.embedding, seconds=0.0, device="cpu"
+    )
+    assert still.checks == 1
+    assert still.summary == trained.summary
+    rows = _table(seed=13)
+    for beta in (0.0, 0.7):
+        one, other = (localizer.at(beta)(rows.theta, rows.x) for localizer in (still, trained))
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(
+        still.at_checkpoint(0)(rows.theta, rows.x), still.at()(rows.theta, rows.x)
+    )
+
+
 def test_stages_follow_one_another(trained):
     """The centre alone while phi is the identity, then both: one course of steps, one film."""
     stages, steps = _short(trained.embedding).stages, trained.history["step"]

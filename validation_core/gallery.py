@@ -193,7 +193,10 @@ def parts() -> tuple[Part, ...]:
             studies=(*films_shipped(), *scoreboard.shipped_studies()),
             trainings=tuple(
                 dict.fromkeys(
-                    (*scoreboard.shipped_estimators(), *(one.training for one in films_shipped()))
+                    (
+                        *(one.training for one in scoreboard.shipped_estimators()),
+                        *(one.training for one in films_shipped()),
+                    )
                 )
             ),
         ),

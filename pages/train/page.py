@@ -10,10 +10,9 @@ from pages.ui import address, jobs, live
 from pages.ui.services import services, stored
 from validation_core.engine import JobState
 from validation_core.explorers.training import pictures
-from validation_core.explorers.training.film import FilmStudy, decoded
+from validation_core.explorers.training.film import WATCHED, FilmStudy, decoded
 from validation_core.text import rough_duration_text
 
-_LIVE = 2000  # simulations up to which an estimator trains while one looks on
 _READ = (
     "p, blue, is the exact posterior; q, orange, what the estimator has learnt from simulations "
     "alone. All pictures move with the epoch: losses, the distance KL(p‖q) in nats, coverage, and "
@@ -69,7 +68,7 @@ def _train(study: FilmStudy) -> None:
 
 def _available(study: FilmStudy) -> FilmStudy:
     """The film where there is one; of a network without a film, its last frame."""
-    store, many = services().store, study.recipe.simulations > _LIVE
+    store, many = services().store, study.recipe.simulations > WATCHED
     if study.done(store) or not (many and store.has("models", study.training.key)):
         return study
     return replace(study, still=True)

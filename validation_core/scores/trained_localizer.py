@@ -44,7 +44,7 @@ class TrainedLocalizer(StoredNetwork):
     """step, train, held (KS distances of the ranks) and w2 (of the training ranks) at each check;
     start_origin, start_mean, start_blur: KS of each start on all anchors (nan: not tried)."""
     checkpoints: Mapping[str, NDArray[np.float16]] = field(metadata={"stored": "film"})
-    """Parameters at each check, with a leading axis of checks."""
+    """Parameters at each check, with a leading axis of checks; none without the film."""
     kept: int = -1
     """The check whose parameters were kept."""
     seconds: float = 0.0
@@ -73,7 +73,7 @@ class TrainedLocalizer(StoredNetwork):
         return len(self.history["step"])
 
     def without_film(self) -> TrainedLocalizer:
-        """Only the kept check, a fifth of the bytes: for readers that show no training."""
+        """Only the kept check, a sixth of the bytes: for readers that show no training."""
         kept = slice(self.kept % self.checks, self.kept % self.checks + 1)
         return replace(
             self,
@@ -81,12 +81,14 @@ class TrainedLocalizer(StoredNetwork):
                 name: array[kept] if len(array) == self.checks else array
                 for name, array in self.history.items()
             },
-            checkpoints={name: array[kept] for name, array in self.checkpoints.items()},
+            checkpoints={},
             kept=0,
         )
 
     def at_checkpoint(self, index: int) -> LocalizerDistance:
         """The distance at one check of the training; in half precision, for pictures."""
+        if not self.checkpoints:  # without its film
+            return self.at()
         parts = {n: a[index].astype(np.float32) for n, a in self.checkpoints.items()}
         return LocalizerDistance(
             self.embedding, part(parts, "centre"), part(parts, "phi"), self.frame

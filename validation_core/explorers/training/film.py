@@ -22,6 +22,7 @@ from validation_core.estimators import Estimator, TrainedEstimator
 from validation_core.estimators.flows import MaskedAutoregressiveFlow, NeuralSplineFlow
 from validation_core.explorers.training.ball import Balls, largest_balls
 from validation_core.explorers.training.places import choose_places
+from validation_core.explorers.training.scoreboard import shipped_estimators
 from validation_core.provenance import Stopwatch
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
@@ -46,6 +47,8 @@ PAIRS = 500
 """Fresh pairs over which nats are counted."""
 LEVELS: Array = np.linspace(0.05, 0.95, 19)
 """Levels of central intervals."""
+WATCHED = 2000
+"""Simulations up to which an estimator trains while one looks on."""
 SHOWN = 2
 """Parameters that are drawn: the first ones."""
 TRUTHS = 200
@@ -305,5 +308,16 @@ def examples() -> Mapping[str, FilmStudy]:
 
 
 def shipped() -> tuple[FilmStudy, ...]:
-    """Films that ship: what a first visit shows, each task once, and one that overfits."""
-    return tuple(examples().values())
+    """Films that ship: what a first visit shows, each task once, and one that overfits; and stills
+    of the shipped estimators that nobody waits for."""
+    stills = (
+        FilmStudy(
+            simulator=one.benchmark.simulator,
+            recipe=one.benchmark.recipe(one.simulations),
+            seed=one.benchmark.training_seed,
+            still=True,
+        )
+        for one in shipped_estimators()
+        if one.simulations > WATCHED
+    )
+    return (*examples().values(), *stills)

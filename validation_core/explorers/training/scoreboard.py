@@ -299,17 +299,29 @@ def shipped() -> tuple[Scoreboard, ...]:
     return (*flows, *others)
 
 
-def shipped_estimators() -> tuple[Training, ...]:
-    """Trainings of the estimators that ship: of the first seed; of the others results alone do."""
+class ShippedEstimator(NamedTuple):
+    """An estimator that ships, of the first seed; of the others results alone do."""
+
+    benchmark: Trained
+    simulations: float
+
+    @property
+    def training(self) -> Training:
+        """Its training."""
+        return trained_scores.network_at(self.benchmark, self.simulations)
+
+
+def shipped_estimators() -> tuple[ShippedEstimator, ...]:
+    """The estimators that ship."""
     return tuple(
-        trained_scores.network_at(Trained(task=task, estimator=estimator), gamma)
+        ShippedEstimator(Trained(task=task, estimator=estimator), simulations)
         for task, estimator in product(_TASKS, (*_FLOWS, *_DIFFUSIONS))
-        for gamma in (_MOST if (task, estimator) in _LARGE else _MANY)
+        for simulations in (_MOST if (task, estimator) in _LARGE else _MANY)
     )
 
 
 def shipped_studies() -> tuple[ScoreboardStudy | NatsStudy, ...]:
     """The true error of every estimator that ships, and the scoreboards."""
-    nats = (NatsStudy(training=training) for training in shipped_estimators())
+    nats = (NatsStudy(training=one.training) for one in shipped_estimators())
     on_boards = (study for board in shipped() for study in board.studies)
     return tuple(dict.fromkeys((*nats, *on_boards)))
