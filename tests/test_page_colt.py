@@ -305,7 +305,7 @@ def test_phi_may_have_another_number_of_dimensions(page):
     _worked_out(wide)
     page.run()
     assert not page.exception
-    assert page.query_params["outputs"] == ["5"]
+    assert page.session_state["address"].shown["outputs"] == ("5",)
     assert len(_charts(page)) == 1
     page.segmented_control(key="view").set_value("Power").run()
     assert not page.exception

@@ -38,7 +38,7 @@ def _table(progress: Progress) -> pd.DataFrame:
             ", ".join(f"{count.rejections / count.trials:g}" for count in cell.networks)
             for cell in progress.cells
         ]
-        frame.insert(frame.columns.get_loc("Power") + 1, "By network", networks)
+        frame.insert(list(frame).index("Power") + 1, "By network", networks)
     return frame
 
 
