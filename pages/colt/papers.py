@@ -152,7 +152,7 @@ def _power(panels: Sequence[tuple[str, Benchmark]], label: str) -> None:
             "the dashed line is the level of 5%. One network of each kind learnt at all strengths "
             "and is held at each, where the paper has three for each; on what a network may "
             "read the test stays exact. CoLT Fourier is our embedding, identity the paper's "
-            "CoLT ID; its CoLT Full is in the tables alone. The grey curve is before training."
+            "CoLT ID; its CoLT Full is in the tables, not here. The grey curve is before training."
         )
     if left:
         st.caption(

@@ -251,7 +251,7 @@ ITEMS: tuple[Item, ...] = (
         "Three seeds, their mean and its standard error.",
         "differs",
         "Tables as printed. Curves ship with one network, and the interval of its trials; CoLT "
-        "Full is in the tables alone.",
+        "Full is in the tables, not in the figures.",
         (_FIGURES, _NUMBERS),
     ),
     Item(
