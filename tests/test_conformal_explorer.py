@@ -271,6 +271,12 @@ def test_a_q_without_a_gamma_is_not_said_to_have_one():
     assert template.endswith("log p − log q: its AUC is {auc}, and {tested}")
 
 
+def test_the_headline_says_how_many_draws_the_classifier_learnt_from(seen):
+    head = pictures.payload(ConformalView(STUDY, "Ranks", 0.05), seen, None).head
+    template = json.loads(head)["headline"]["template"]
+    assert f"the classifier, trained on {LEARNED.recipe.train:,} draws a side, has an" in template
+
+
 def test_between_counted_places_power_is_a_straight_line(power):
     rates = power_panels.interpolate_rates(MeasuredPower(POWER, power), LEARNED.gammas, 0.05)
     assert rates.rate.shape == (4, 21, len(LEARNED.gammas))

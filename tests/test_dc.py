@@ -19,7 +19,9 @@ from validation_core.scores.slot_classifier_training import (
 )
 from validation_core.statistics import slots
 from validation_core.statistics.permutation import share_beyond
-from validation_core.store import Store
+from validation_core.store import SHIPPED, Store
+from validation_core.sweep import presets
+from validation_core.sweep.progress import collect
 from validation_core.types import Budget, PosteriorTable, TableScores
 
 TRIALS = 2000
@@ -261,6 +263,41 @@ def test_learned_divergence(reference, case, net):
         if exact is not None:
             assert abs(outcome.statistic - exact) < max(3 * error, 0.02)
         assert (outcome.pvalue == 0.001) == (case["id"] != "dc-null")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", FITTED)
+def test_networks_of_the_authors_score_reach_what_three_of_their_package_do(reference, case):
+    """Means of three starts each, within two standard errors of held-out rows and of starts."""
+    case, arrays, _ = reference(case)
+    learn, test = (
+        PosteriorTable(arrays[f"theta_{part}"], arrays[f"x_{part}"], arrays[f"theta_q_{part}"])
+        for part in ("train", "validation")
+    )
+    method = DC(net="paper")
+    recipe = method.recipe(300, 10)
+    trained = recipe.learn_all([recipe.of_table(learn, stream(22))] * 3, [0, 1, 2])
+    outcomes = [method.test(scores.apply(one.at(0.0), test), stream(22)) for one in trained]
+    ours = np.array([outcome.statistic for outcome in outcomes])
+    theirs = np.array(case["outputs"]["peer_cross_validated"]["multiclass"]["validation"])
+    rows = np.mean([outcome.arrays["rows"].std() for outcome in outcomes]) / np.sqrt(300)
+    error = np.sqrt(rows**2 + (ours.var(ddof=1) + theirs.var(ddof=1)) / 3)
+    assert abs(ours.mean() - theirs.mean()) < 2 * error
+
+
+def test_shipped_power_of_the_authors_score_is_that_of_another_network(tmp_path):
+    """One more network rejected the mean shift in 45 of 60 trials: a fourth draw of its spread."""
+    figure = presets.by_name("conformal_mean_shift").sweep
+    (cell,) = (
+        cell
+        for cell in collect(figure, Store(tmp_path, gallery=SHIPPED)).cells
+        if (cell.label, cell.gamma) == (DC(net="paper").label, 0.05)
+    )
+    rates = np.array([count.rejections / count.trials for count in cell.networks])
+    assert len(rates) == 3
+    between = rates.var(ddof=1) * (1 + 1 / 3)
+    within = cell.rate * (1 - cell.rate) / 60
+    assert abs(45 / 60 - cell.rate) < 2 * np.sqrt(between + within)
 
 
 @pytest.mark.parametrize("kind", KINDS)

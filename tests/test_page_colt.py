@@ -290,9 +290,37 @@ def test_two_parameters_are_never_one_twice(page):
 def test_the_remedy_of_a_correct_q_leads_to_the_seed(page):
     page.run()
     (folded,) = [one for one in page.sidebar.expander if one.number_input]
-    assert folded.number_input[0].label == "Seed"
+    assert "Seed" in [number.label for number in folded.number_input]
     assert theta.ANOTHER_SEED.endswith(f"in the sidebar under {folded.label}")
     assert folded.label not in VIEWS
+
+
+def test_phi_may_have_another_number_of_dimensions(page):
+    """Where it learns; the untrained curve and the identity's keep those of theta."""
+    page.run()
+    page.number_input(key="outputs").set_value(5).run()
+    assert not page.exception
+    plane = CASES["plane"]
+    wide = colt_paper.gamma_maps(plane, CoLT(outputs=5), *colt_paper.SIZES[plane.name])
+    _worked_out(wide)
+    page.run()
+    assert not page.exception
+    assert page.session_state["address"].shown["outputs"] == ("5",)
+    assert len(_charts(page)) == 1
+    page.segmented_control(key="view").set_value("Power").run()
+    assert not page.exception
+    assert page.get("button")
+    page.selectbox(key="embedding").set_value("identity").run()
+    assert not page.exception
+    assert "outputs" not in [number.key for number in page.number_input]
+
+
+def test_a_gain_that_hardly_bends_is_a_setting(page):
+    """The caption of the papers' curved figures speaks of it."""
+    _address(page, CASES["bent"]).query_params["gain"] = "0.1"
+    page.run()
+    assert not page.exception
+    assert page.slider(key="gain").value == pytest.approx(0.1)
 
 
 def test_fresh_anchors_show_their_budget(page, monkeypatch):
@@ -401,8 +429,8 @@ NONSENSE = {
     "benchmark": "Tea", "perturbation": "<script>", "dimensions": "(0, 9)", "curved": "maybe",
     "gain": "1e9", "gamma": "nan", "embedding": "../etc", "n_gaussian": "-5",
     "k_gaussian": "all", "level": "2", "training": "hard", "divergence": "", "fresh": "?",
-    "seed": "-1", "view": "Nowhere", "axes2": "x", "x": "inf", "place": "1e99", "onto": "0",
-    "across": "0", "up": "99",
+    "outputs": "1e6", "seed": "-1", "view": "Nowhere", "axes2": "x", "x": "inf", "place": "1e99",
+    "onto": "0", "across": "0", "up": "99",
 }  # fmt: skip
 
 

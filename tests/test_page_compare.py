@@ -83,7 +83,7 @@ def test_what_opens_without_a_curve_is_marked(page):
 def test_reasons_and_prices_are_of_the_headlines_gamma(page):
     page.run()
     (why,) = re.findall(r"Why the tests disagree\.\*\* At (gamma = [\d.]+),", _texts(page))
-    assert f"At {why}, q is rejected" in _texts(page)
+    assert f"At {why}, with a classifier trained on 1,000 draws a side, q is" in _texts(page)
     chosen = comparisons.figures()[0].sweep
     found = progress.collect(chosen, services().store)
     assert f"gamma = {curves.cost(chosen, found, 'draws').start[0]:g}" == why
@@ -298,6 +298,13 @@ def test_the_answer_has_its_numbers():
     chosen, found = _chosen([_cell("SBC", 0.3, 20), _cell("C2ST", 0.3, 80)])
     said = curves.answer(chosen.sweep, found)
     assert "q is rejected in 80% [71, 87] of 100 trials by C2ST and in 20% by SBC." in said
+    assert "with a classifier trained on 1,000 draws a side, q is" in said
+    alone = replace(chosen.sweep, methods=(SBC(),))
+    assert "trained on" not in curves.answer(alone, found)
+    tables = comparisons.by_name("colt_heavy_tail").sweep
+    cell = replace(_cell("C2ST", 0.3, 80), method="c2st")
+    said = curves.answer(tables, replace(found, cells=[cell]))
+    assert "with a classifier trained on 100 draws of p and 500 of q at each" in said
     chosen, found = _chosen()
     assert curves.answer(chosen.sweep, found) == ""
 
@@ -309,6 +316,16 @@ def test_a_correct_q_is_called_so_along_beta_too():
     counts = {"SBC": 100, "C2ST": 200}
     said = curves.answer(wanted, progress.Progress(cells, counts, counts, counts, {}))
     assert said.startswith("q is correct here: at beta = 0 tests reject it in 2.0% of 100 trials")
+
+
+def test_each_networks_power_stands_beside_their_mean(page):
+    """The mean over three may be far from each of them."""
+    page.session_state["compare-numbers"] = True
+    page.run()
+    table = next(frame.value for frame in page.dataframe if "By network" in frame.value)
+    rows = table[(table["Test"] == "DC authors' net") & (table["gamma"] == 0.05)]
+    assert list(rows["By network"]) == ["0.745, 0.985, 0.955"]
+    assert list(rows["Power"]) == [pytest.approx(0.895)]
 
 
 def test_what_is_taken_away_can_be_read_back():

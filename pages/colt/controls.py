@@ -32,6 +32,7 @@ _EMBEDDINGS: dict[Embedding, str] = {
     "residual": "Residual",
     "mlp": "MLP",
 }
+_MOST_OUTPUTS = 100  # as many as the largest theta has
 _FIRST = {"tree": 1.5, "spiral": 4}
 """Initial gammas where the middle of the grid shows less."""
 
@@ -154,7 +155,7 @@ def _gaussian() -> Gaussian:
     )
     if not curved:
         return straight
-    gain = forms.number("Gain of the bend", 0.5, 5.0, 1.0, "gain", draw=st.slider, step=0.5)
+    gain = forms.number("Gain of the bend", 0.1, 5.0, 1.0, "gain", draw=st.slider, step=0.1)
     return replace(straight, curved=True, gain=round(gain, 2))
 
 
@@ -229,7 +230,7 @@ def _sizes(benchmark: Benchmark) -> tuple[int, int]:
 
 
 def _how(colt: CoLT) -> tuple[CoLT, int]:
-    """Advanced settings: the training objective and the seed."""
+    """Advanced settings: the training objective, the length of phi(theta) and the seed."""
     presets: dict[Literal["interactive", "paper"], str] = {
         "interactive": "Interactive",
         "paper": "Paper",
@@ -254,5 +255,17 @@ def _how(colt: CoLT) -> tuple[CoLT, int]:
             "fresh",
             help="New draws at every step: no overfitting, and a larger budget.",
         )
+        outputs = 0
+        if colt.embedding != "identity":
+            outputs = forms.number(
+                "Dimensions of φ",
+                0,
+                _MOST_OUTPUTS,
+                0,
+                "outputs",
+                help="Length of the vectors φ(θ) whose distances are measured; 0 for that of θ, "
+                "the paper's choice.",
+            )
         seed = forms.seed()
-    return replace(colt, preset=preset, divergence=divergence, fresh=fresh), seed
+    chosen = replace(colt, preset=preset, divergence=divergence, fresh=fresh, outputs=outputs)
+    return chosen, seed

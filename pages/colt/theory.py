@@ -48,8 +48,7 @@ def _runs(chosen: ColtChoice) -> list[TrainingRun]:
     found = []
     for embedding in EMBEDDINGS:
         for seed in _SEEDS:
-            colt = replace(chosen.colt, embedding=embedding)
-            study = replace(chosen, colt=colt, seed=seed).study
+            study = replace(chosen, colt=chosen.colt.embedded(embedding), seed=seed).study
             if run := at_every_gamma(study):
                 found.append(TrainingRun.of(f"{embedding} {seed}", run.maps))
     return found

@@ -9,6 +9,18 @@ from pages.compare.controls import CompareChoice
 from validation_core.cli.power_line import command_line
 from validation_core.sweep.progress import Progress, progress_rows
 
+_SHOWN = {
+    "label": "Test",
+    "gamma": "gamma",
+    "beta": "beta",
+    "rejections": "Rejected",
+    "trials": "Trials",
+    "rate": "Power",
+    "low": "95% from",
+    "high": "to",
+    "statistic": "Mean statistic",
+}
+
 
 def comparison_frame(progress: Progress) -> pd.DataFrame:
     """One row for each method and place; options as JSON, so that a CSV holds them."""
@@ -19,24 +31,15 @@ def comparison_frame(progress: Progress) -> pd.DataFrame:
 
 
 def _table(progress: Progress) -> pd.DataFrame:
-    """The columns shown."""
-    selection = comparison_frame(progress)[
-        ["label", "gamma", "beta", "rejections", "trials", "rate", "low", "high", "statistic"]
-    ]
-    return selection.set_axis(
-        [
-            "Test",
-            "gamma",
-            "beta",
-            "Rejected",
-            "Trials",
-            "Power",
-            "95% from",
-            "to",
-            "Mean statistic",
-        ],
-        axis=1,
-    )
+    """The columns shown; power by each network where there are several."""
+    frame = comparison_frame(progress).rename(columns=_SHOWN)[list(_SHOWN.values())]
+    if any(cell.networks for cell in progress.cells):
+        networks = [
+            ", ".join(f"{count.rejections / count.trials:g}" for count in cell.networks)
+            for cell in progress.cells
+        ]
+        frame.insert(list(frame).index("Power") + 1, "By network", networks)
+    return frame
 
 
 def numbers(chosen: CompareChoice, progress: Progress) -> None:

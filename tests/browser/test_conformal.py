@@ -64,7 +64,7 @@ def network(lent, server):
     finally:
         for worker in workers:
             os.kill(worker, signal.SIGCONT)
-    expect(_headline(page)).to_contain_text("the classifier's AUC on", timeout=LONG)
+    expect(_headline(page)).to_contain_text("draws a side, has an AUC of", timeout=LONG)
     expect(page.get_by_text(re.compile(r"200? trials a point")).first).to_be_visible(timeout=LONG)
     lent.leave()
     return server.kept("models") - before

@@ -101,6 +101,11 @@ class CoLT(Method):
                 "that learns."
             )
 
+    def embedded(self, embedding: Embedding) -> CoLT:
+        """The same with another embedding; the identity has as many outputs as theta."""
+        outputs = 0 if embedding == "identity" else self.outputs
+        return replace(self, embedding=embedding, outputs=outputs)
+
     @property
     def label(self) -> str:
         options = [

@@ -24,6 +24,7 @@ from validation_core.drawing.power_curves import (
     rejection_axis,
 )
 from validation_core.panels.gamma_scale import GammaScale
+from validation_core.scores.classifier import TableClassifier
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import broken, disagreement
 from validation_core.sweep.progress import Progress
@@ -381,8 +382,22 @@ def answer(sweep: Sweep, progress: Progress) -> str:
         if axis == "beta":
             said = f"{where_text(sweep, at)} {said}"
         return f"q is correct here: {', '.join(filter(None, (said, far)))}."
-    parts = filter(None, (where_text(sweep, at), far, f"q is rejected {_by_whom(here)}"))
+    rejected = f"q is rejected {_by_whom(here)}"
+    parts = filter(None, (where_text(sweep, at), far, _trained_on(sweep), rejected))
     return f"{capitalise(', '.join(parts))}."
+
+
+def _trained_on(sweep: Sweep) -> str:
+    """The draws from which the classifier learns that several tests read, in words."""
+    recipe = sweep.recipe
+    if not any(method.score_kind == "classifier" for method in sweep.methods):
+        return ""
+    if isinstance(recipe, TableClassifier):
+        return (
+            f"with a classifier trained on {recipe.n:,} draws of p and {recipe.k:,} of q at each"
+        )
+    rows = getattr(recipe, "train", 0)
+    return f"with a classifier trained on {rows:,} draws a side" if rows else ""
 
 
 def _by_whom(here: Sequence[PowerCell]) -> str:

@@ -79,8 +79,9 @@ def _headline(look: ConformalView, seen: Conformal) -> Text:
             **parts,
         )
     return sentence(
-        f"At {'gamma = {gamma} and ' * several}beta = {{beta}} the classifier's AUC on "
-        f"{Q_ROWS:,} draws of q is {{auc}}: {{tested}}",
+        f"At {'gamma = {gamma} and ' * several}beta = {{beta}} the classifier, trained on "
+        f"{look.study.learned.recipe.train:,} draws a side, has an AUC of {{auc}} on {Q_ROWS:,} "
+        "draws of q: {tested}",
         beta=written(BETAS, "{:g}", "beta"),
         **parts,
     )

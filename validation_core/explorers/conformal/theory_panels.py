@@ -86,7 +86,7 @@ def theory_payload(learned: Learned, theory: ConformalTheory | None) -> live.Pay
     return live.payload(
         sliders=gamma_and_beta(gammas),
         panels=panels,
-        headline=_headline(theory) if theory else "",
+        headline=_headline(theory, learned.recipe.train) if theory else "",
         columns=3,
     )
 
@@ -113,7 +113,7 @@ def _is_p(theory: ConformalTheory) -> Array:
     return np.asarray(theory.total_variation[:, 0] == 0)
 
 
-def _headline(theory: ConformalTheory) -> Any:
+def _headline(theory: ConformalTheory, train: int) -> Any:
     bound = 0.5 - theory.total_variation[:, 0] / 2
     low, high = _ends(theory.spread)
     oracle = [
@@ -133,8 +133,8 @@ def _headline(theory: ConformalTheory) -> Any:
     several = len(theory.gammas) > 1
     gamma = {"gamma": over([f"{gamma:g}" for gamma in theory.gammas], "gamma")} if several else {}
     return sentence(
-        f"At {'gamma = {gamma} and ' * several}beta = {{beta}} the classifier's AUC on "
-        f"{ROWS:,} draws of q is "
+        f"At {'gamma = {gamma} and ' * several}beta = {{beta}} the classifier, trained on "
+        f"{train:,} draws a side, has on {ROWS:,} draws of q an AUC of "
         "{verdict} {oracle}",
         **gamma,
         beta=over([f"{beta:g}" for beta in BETAS], "beta"),
