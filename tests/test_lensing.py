@@ -349,6 +349,8 @@ def test_sweeps_are_table_2():
     assert {method.name for method in over_gamma.methods} == {
         "c2st", "multiple", "uniform", "sbc", "tarp", "dc", "automl", "mmd_fuse",
     }  # fmt: skip
+    labels = {method.label for method in over_gamma.methods}
+    assert {"DC authors' net", "DC our features"} <= labels
     assert over_gamma.recipe == Lensing().classifier
     for sweep in (over_gamma, over_beta):
         assert sweep.design.trials == 50

@@ -39,13 +39,14 @@ from validation_core.types import MethodStyle
 
 
 def _table_methods() -> tuple[Method, ...]:
-    """The tests of the paper's Table 2."""
+    """The tests of the paper's Table 2, and DC with features of ours."""
     return (
         methods.C2ST(),
         methods.Multiple(),
         methods.Uniform(m=50),
         methods.SBC(),
         methods.TARP(),
+        methods.DC(net="paper"),
         methods.DC(),
         methods.AutoML(),
         SMALL_MMD,
@@ -171,5 +172,7 @@ def how_to_read(study: LensingStudy) -> str:
     return (
         f"For these pictures one classifier ({rows:,} + {rows:,} rows) and one localizer of "
         f"CoLT's ({anchors} anchors at each gamma) learn at all gammas. C2ST, Multiple and "
-        f"Uniform below read networks of single gammas, trained on {own:,} + {own:,} rows."
+        f"Uniform below read networks of single gammas, trained on {own:,} + {own:,} rows; the "
+        f"authors' network of DC, our features and AutoML learn from {N:,} simulations of their "
+        "own."
     )
