@@ -343,16 +343,16 @@ def test_true_error_is_that_of_the_means(seen):
 
 
 def test_sweeps_are_table_2():
-    over_gamma, over_beta, authors = sweeps()
+    over_gamma, over_beta = sweeps()
     assert over_gamma.gammas[0] == 0
     assert over_beta.betas == (0.0, 0.6, 0.7, 0.8, 0.9, 0.95)
     assert {method.name for method in over_gamma.methods} == {
         "c2st", "multiple", "uniform", "sbc", "tarp", "dc", "automl", "mmd_fuse",
     }  # fmt: skip
-    assert "DC our features" in {method.label for method in over_gamma.methods}
-    assert [method.label for method in authors.methods] == ["DC authors' net"]
+    labels = {method.label for method in over_gamma.methods}
+    assert {"DC authors' net", "DC our features"} <= labels
     assert over_gamma.recipe == Lensing().classifier
-    for sweep in (over_gamma, over_beta, authors):
+    for sweep in (over_gamma, over_beta):
         assert sweep.design.trials == 50
         assert keys.read(keys.canonical_text(sweep)) == sweep
     shared = set(over_gamma.parts) & set(over_beta.parts)

@@ -59,10 +59,7 @@ def test_each_has_ours_or_a_reason(tmp_path, empty):
 
 def test_lensing_ships_whole(shipped):
     found = sheets(shipped)
-    (cells,) = found["Table 2 (a)"].reasons.values()
-    assert {(cell.number.row, cell.number.place) for cell in cells} == {
-        ("DC", gamma) for gamma in (0.6, 0.7, 0.8, 0.9)
-    }
+    assert not found["Table 2 (a)"].reasons
     (reason,) = found["Table 2 (b)"].reasons.items()
     assert "five of the ensemble's six members" in reason[0]
     assert len(MEMBERS) - 1 == len(MEMBERS.keys() - {"network"}) == 5
@@ -111,13 +108,14 @@ def test_a_straight_posterior_hardly_turns_and_a_bent_one_does(shipped):
 def test_what_is_said_of_the_lens_holds(shipped):
     rates = power(shipped, beside.lensing_sweeps()[0])
     total = {method: sum(along.values()) for method, along in rates.items()}
-    authors = rates_over_gamma(shipped, DC(net="paper"))
+    authors, ours = (
+        sum(rates_over_gamma(shipped, DC(net=net))[gamma] for gamma, _ in rates["c2st"])
+        for net in ("paper", "quadratic")
+    )
     assert rates["sbc"][1.0, 0.0] > 0.9
     assert min(total["multiple"], total["uniform"]) > max(total["c2st"], total["automl"])
-    assert total["dc"] > total["multiple"]
-    conformal = min(rates["multiple"][0.5, 0.0], rates["uniform"][0.5, 0.0])
-    assert authors[0.5] < rates["c2st"][0.5, 0.0] <= conformal
-    assert authors[0.0] < 0.1 < authors[0.5] < 0.5 < authors[1.0]
+    assert ours > total["multiple"]
+    assert min(total["multiple"], total["uniform"]) > authors
     degraded = power(shipped, beside.lensing_sweeps()[-1])
     at = {method: along[1.0, 0.95] for method, along in degraded.items()}
     assert at["uniform"] > at["multiple"] > at["c2st"] > 0.5
@@ -136,10 +134,14 @@ def rates_over_gamma(store, method):
 
 def test_dc_of_the_printed_table_is_its_authors_network(shipped):
     row = sheets(shipped)["Table 2 (a)"].rows["DC"]
-    said = {cell.number.place: int(cell.ours.split()[0]) for cell in row if cell.ours}
     authors, ours = (rates_over_gamma(shipped, DC(net=net)) for net in ("paper", "quadratic"))
-    assert said == {gamma: round(100 * rate) for gamma, rate in authors.items()}
-    assert said[0.5] < 100 * ours[0.5] == 100
+    said = [int(cell.ours.split()[0]) for cell in row]
+    assert said == [round(100 * authors[cell.number.place]) for cell in row]
+    assert said != [round(100 * ours[cell.number.place]) for cell in row]
+    assert min(np.diff([authors[cell.number.place] for cell in row])) < 0
+    for sweep in beside.lensing_sweeps()[::2]:
+        tallies = sweep.curve(DC(net="paper")).tallies(shipped)
+        assert all(tally.statistics.mean() < 0 for tally in tallies)
 
 
 def test_what_is_said_of_the_tree_holds(shipped):

@@ -37,8 +37,6 @@ DEGRADED_AT = 0.5
 """The gamma at which the classifier is degraded."""
 POWER_GAMMAS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
 """Strengths at which power is counted."""
-AUTHORS_GAMMAS = (0.0, 0.5, 1.0)
-"""Those at which DC is counted with its authors' network, which learns at each for minutes."""
 TRIALS, N, K = 50, 1000, 20
 """Test sets behind a rate, as in the paper; simulations in one, and draws of q at each."""
 _GAMMAS = 17
