@@ -87,11 +87,9 @@ def sheets(store: Store, memory: TallyMemory) -> list[Sheet]:
 
 @cache
 def lensing_sweeps() -> tuple[Sweep, ...]:
-    """The lensing page's sweeps, and the same at the paper's other places."""
-    over_gamma, over_beta = lensing_table.sweeps()
-    gammas = _numbers(published.LENSING_GAMMA.places)
-    others = tuple(gamma for gamma in gammas if gamma not in over_gamma.gammas)
-    further = [replace(over_gamma, gammas=others)] if others else []
+    """The lensing page's sweeps, and the paper's betas at its own gamma."""
+    over_gamma, over_beta, printed = lensing_table.sweeps()
+    further = []
     if over_beta.gammas != (1.0,):
         degraded = tuple(
             method
@@ -100,17 +98,12 @@ def lensing_sweeps() -> tuple[Sweep, ...]:
         )
         betas = over_beta.betas[1:]  # the first is gamma = 1 of the other sweep
         further.append(replace(over_beta, gammas=(1.0,), betas=betas, methods=degraded))
-    return (over_gamma, over_beta, *further)
+    return (over_gamma, over_beta, printed, *further)
 
 
 def shipped_sweeps() -> tuple[Sweep, ...]:
     """The sweeps that no other page ships."""
     return lensing_sweeps()[len(lensing_table.sweeps()) :]
-
-
-def _numbers(places: Sequence[PrintedPlace]) -> tuple[float, ...]:
-    """Places along a gamma or a beta."""
-    return tuple(place for place in places if isinstance(place, float))
 
 
 def _row(method: Method) -> str:

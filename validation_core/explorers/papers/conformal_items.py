@@ -474,7 +474,7 @@ ITEMS: tuple[Item, ...] = (
         "differs",
         "The lens is an isothermal ellipsoid by default, since the paper gives no numbers of "
         "its warp. An affine one is a choice of the page: its networks learn in a minute, and its "
-        "Table 2 takes twenty minutes of one core.",
+        "Table 2 takes half an hour of one core.",
         (
             _LENSING,
             Link("high-dimensions", "The affine lens", {"system": "lensing", "lens": "affine"}),
