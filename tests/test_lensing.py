@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from validation_core import keys, sampling, statistics
+from validation_core import keys, published, sampling, statistics
 from validation_core.benchmarks import galaxy_files, galaxy_images, lens
 from validation_core.benchmarks.lens import NOISE, PIXELS, RIDGE
 from validation_core.benchmarks.lensing import Lensing
@@ -343,14 +343,17 @@ def test_true_error_is_that_of_the_means(seen):
 
 
 def test_sweeps_are_table_2():
-    over_gamma, over_beta = sweeps()
+    over_gamma, over_beta, printed = sweeps()
+    assert {*over_gamma.gammas, *printed.gammas} >= set(published.LENSING_GAMMA.places)
     assert over_gamma.gammas[0] == 0
     assert over_beta.betas == (0.0, 0.6, 0.7, 0.8, 0.9, 0.95)
     assert {method.name for method in over_gamma.methods} == {
         "c2st", "multiple", "uniform", "sbc", "tarp", "dc", "automl", "mmd_fuse",
     }  # fmt: skip
+    labels = {method.label for method in over_gamma.methods}
+    assert {"DC authors' net", "DC our features"} <= labels
     assert over_gamma.recipe == Lensing().classifier
-    for sweep in (over_gamma, over_beta):
+    for sweep in (over_gamma, over_beta, printed):
         assert sweep.design.trials == 50
         assert keys.read(keys.canonical_text(sweep)) == sweep
     shared = set(over_gamma.parts) & set(over_beta.parts)

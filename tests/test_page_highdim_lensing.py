@@ -86,6 +86,9 @@ def test_the_page_draws_what_the_store_holds(small, monkeypatch):
     assert {"Conformal C2ST, Table 2 (a)", "Conformal C2ST, Table 2 (b)"} <= {
         each.value for each in page.subheader
     }
+    said = " ".join(each.value for each in page.caption)
+    assert "DC is its authors' network" in said
+    assert "one network at each gamma" in said
     assert not page.button
     assert "one half" in page.markdown[0].value or "Half of" in page.markdown[0].value
     progress = [collect(sweep, services().store) for sweep in both]

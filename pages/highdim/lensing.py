@@ -63,7 +63,7 @@ def _power(benchmark: Lensing, gamma: float | None) -> None:
     halves = tuple(same(sweep) for sweep in sweeps(benchmark))
     progress = [collect(sweep, services().store, trials_read(), beside=halves) for sweep in halves]
     if any(each.cells for each in progress):
-        st.markdown(lensing_table.answer(progress[0]))
+        st.markdown(lensing_table.answer(halves, progress))
         live.chart(
             _rates(halves, progress, gamma), key="lensing-rates", save_as="Power on lensing"
         )

@@ -1,1 +1,1 @@
-"""Galaxies behind gravitational lenses, and Table 2 of the CoLT paper."""
+"""Galaxies behind gravitational lenses, and Table 2 of the Conformal C2ST paper."""

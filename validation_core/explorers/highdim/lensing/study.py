@@ -37,6 +37,8 @@ DEGRADED_AT = 0.5
 """The gamma at which the classifier is degraded."""
 POWER_GAMMAS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
 """Strengths at which power is counted."""
+PRINTED_GAMMAS = (0.6, 0.8, 0.9)
+"""Strengths of the paper's Table 2 beside those."""
 TRIALS, N, K = 50, 1000, 20
 """Test sets behind a rate, as in the paper; simulations in one, and draws of q at each."""
 _GAMMAS = 17

@@ -23,6 +23,7 @@ from validation_core.explorers.highdim.lensing.study import (
     BETAS,
     DEGRADED_AT,
     POWER_GAMMAS,
+    PRINTED_GAMMAS,
     TRIALS,
     K,
     LensingStudy,
@@ -39,13 +40,14 @@ from validation_core.types import MethodStyle
 
 
 def _table_methods() -> tuple[Method, ...]:
-    """The tests of the paper's Table 2."""
+    """The tests of the paper's Table 2, and DC with features of ours."""
     return (
         methods.C2ST(),
         methods.Multiple(),
         methods.Uniform(m=50),
         methods.SBC(),
         methods.TARP(),
+        methods.DC(net="paper"),
         methods.DC(),
         methods.AutoML(),
         SMALL_MMD,
@@ -53,12 +55,16 @@ def _table_methods() -> tuple[Method, ...]:
 
 
 def sweeps(benchmark: Lensing | None = None) -> tuple[Sweep, ...]:
-    """Sweeps of its two halves: rejection rates over gamma, and over beta at one gamma."""
+    """Sweeps of its two halves: over gamma, over beta at one gamma, and over the paper's gammas.
+
+    The last are those that the first has not.
+    """
     lensing = benchmark or Lensing()
     design = TrialDesign(trials=TRIALS, n=N, k=K)
     grids: Sequence[tuple[tuple[float, ...], tuple[float, ...]]] = (
         (POWER_GAMMAS, (0.0,)),
         ((DEGRADED_AT,), BETAS),
+        (PRINTED_GAMMAS, (0.0,)),
     )
     return tuple(
         Sweep(
@@ -88,22 +94,29 @@ def rates(
     """
     cells = [cell for one in progress for cell in one.cells]
     looks = power.curve_looks(cells)
+    along: dict[power.Along, list[tuple[Sweep, Progress]]] = {}
+    for sweep, one in zip(sweeps, progress, strict=True):
+        along.setdefault(power.along(sweep), []).append((sweep, one))
     panels = [
-        _rates(sweep, one, looks, at if power.along(sweep) == "gamma" else None)
-        for sweep, one in zip(sweeps, progress, strict=True)
+        _rates(of_axis, looks, at if axis == "gamma" else None) for axis, of_axis in along.items()
     ]
     return live.payload(panels=panels, columns=2)
 
 
 def _rates(
-    sweep: Sweep, progress: Progress, looks: dict[str, MethodStyle], at: float | None
+    along: Sequence[tuple[Sweep, Progress]], looks: dict[str, MethodStyle], at: float | None
 ) -> Panel:
+    sweep, _ = along[0]
     axis = power.along(sweep)
-    places = np.array(sweep.gammas if axis == "gamma" else sweep.betas)
+    cells = [cell for _, one in along for cell in one.cells]
+    counted = [
+        place for one, _ in along for place in (one.gammas if axis == "gamma" else one.betas)
+    ]
+    places = np.array(sorted(counted))
     marks: list[Mark] = [level_line(sweep.design.alpha)]
     if at is not None:
         marks.append(VLine(at, color=style.NULL, dash="2 3"))
-    for curve in power.curves(progress.cells, axis):
+    for curve in power.curves(cells, axis):
         look = looks[curve.label]
         marks += rate_curve(curve.x, curve.rates, look, opacity=power.FAINT)
     trials = sweep.design.trials
@@ -130,12 +143,16 @@ def tick_names(places: NDArray[np.floating]) -> list[str]:
     return [f"{place:g}" * (not close) for place, close in zip(places, near, strict=True)]
 
 
-def answer(progress: Progress) -> str:
+def answer(sweeps: Sequence[Sweep], progress: Sequence[Progress]) -> str:
     """Gamma at which each test rejects half of its test sets, in words; "" before all ran."""
-    if not progress.complete:
+    over_gamma = [
+        one for sweep, one in zip(sweeps, progress, strict=True) if power.along(sweep) == "gamma"
+    ]
+    if not all(one.complete for one in over_gamma):
         return ""
+    cells = [cell for one in over_gamma for cell in one.cells]
     reached, blind = [], []
-    for curve in power.curves(progress.cells, "gamma"):
+    for curve in power.curves(cells, "gamma"):
         at = half_power_crossing(curve.x, curve.rates.rate)
         if at is None:
             blind.append(curve.label)
@@ -171,5 +188,6 @@ def how_to_read(study: LensingStudy) -> str:
     return (
         f"For these pictures one classifier ({rows:,} + {rows:,} rows) and one localizer of "
         f"CoLT's ({anchors} anchors at each gamma) learn at all gammas. C2ST, Multiple and "
-        f"Uniform below read networks of single gammas, trained on {own:,} + {own:,} rows."
+        f"Uniform below read networks of single gammas, trained on {own:,} + {own:,} rows. DC, "
+        f"by its authors' network or our features, and AutoML learn from {N:,} simulations each."
     )
