@@ -47,14 +47,20 @@ def style() -> str:
 
 
 def show(known: Known, answers: Answers, asked: Asked) -> None:
-    """The card with what has answered so far, of all that was asked.
-
-    `report.card` escapes names chosen by a user; `st.markdown` would drop the drawing.
-    """
+    """The card with what has answered so far, of all that was asked."""
     name = f"card-{'-'.join(sorted(asked.running))}"
-    html = known.once(
-        name, lambda: card.html(diagnosis_card(known.diagnosis, answers, asked)), QUESTIONS
+    draw(
+        known.once(
+            name, lambda: card.html(diagnosis_card(known.diagnosis, answers, asked)), QUESTIONS
+        )
     )
+
+
+def draw(html: str) -> None:
+    """A card as `report.card` renders it.
+
+    It escapes names chosen by a user; `st.markdown` would drop the drawing.
+    """
     _component()(key="card", data={"html": html})
 
 
