@@ -53,6 +53,10 @@ def show(study: FilmStudy) -> None:
                 on_click="ignore",
                 icon=":material/code:",
             )
+    st.caption(
+        "`npt.check(prior, simulate, sample)` draws such a table from your own prior, simulator and "
+        "estimator, and diagnoses it."
+    )
     if written:
         st.caption(
             "A script holds the simulator, trains the estimator with these options and writes a "
