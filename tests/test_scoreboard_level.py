@@ -11,7 +11,6 @@ from validation_core.statistics import binomial_bounds
 from validation_core.sweep.plan import Sweep, SweepPlace
 from validation_core.sweep.trials import TrialDesign
 
-
 N, TABLES = 100, 200
 
 
@@ -31,5 +30,4 @@ def test_every_test_keeps_its_level_where_q_is_the_exact_posterior(store):
         test.label: int((tally.pvalues <= 0.05).sum())
         for test, tally in zip(TESTS, tallies, strict=True)
     }
-    print("REJ", rejected, most)
     assert all(count <= most for count in rejected.values()), rejected

@@ -107,18 +107,19 @@ def _row(what: str, found: _Trainings) -> Row:
 
     These differ from pair to pair and from training to training: both are in their error.
     """
-    epoch, nats = (
-        [float(np.mean([getattr(s, name) for s in side])) for side in (found.theirs, found.ours)]
-        for name in ("seconds", "nats")
-    )
-    epoch = [1000 * seconds / found.epochs for seconds in epoch]
+    sides = found.theirs, found.ours
+    nats = [float(np.mean([one.nats for one in side])) for side in sides]
+    # The first training of a process loads libraries as well.
+    seconds = [float(np.median([one.seconds for one in side])) for side in sides]
+    epoch = [1000 * taken / found.epochs for taken in seconds]
     by_seed, by_pair = found.apart.mean(1), found.apart.mean(0)
     apart = float(by_seed.mean())
     error = math.hypot(*(part.std(ddof=1) / len(part) ** 0.5 for part in (by_seed, by_pair)))
     measured = (
         f"{epoch[1]:.0f} ms an epoch, {nats[1]:.2f} nats; theirs {epoch[0]:.0f} ms, {nats[0]:.2f} "
         f"nats; ours less theirs {apart:+.3f} ± {error:.3f} at the same pairs, by seed "
-        f"{', '.join(f'{one:+.3f}' for one in by_seed)} (processor ms, {found.epochs} epochs)"
+        f"{', '.join(f'{one:+.3f}' for one in by_seed)} (processor ms, medians; {found.epochs} "
+        "epochs)"
     )
     ok = epoch[1] <= epoch[0] and apart <= _APART * error
     return table.told(

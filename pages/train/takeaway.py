@@ -54,8 +54,8 @@ def show(study: FilmStudy) -> None:
                 icon=":material/code:",
             )
     st.caption(
-        "`npt.check(prior, simulate, sample)` draws such a table from your own prior, simulator and "
-        "estimator, and diagnoses it."
+        "`npt.check(prior, simulate, sample)` draws such a table from your own prior, simulator "
+        "and estimator, and diagnoses it."
     )
     if written:
         st.caption(

@@ -122,7 +122,7 @@ def table(board: Scoreboard, shown: Sequence[GammaColumn]) -> Panel:
         caption=f"The smallest N at which a test rejects q in {FOUND:.0%} of tables or more; – at "
         "none that was run. Relabelling (within x) is the test behind a verdict, without learned "
         "scores. Top row: the true error. If q were correct, every test would reject in at most "
-        f"5% of tables at any N.{' ' * bool(quasi)}{quasi}",
+        f"5% of tables.{' ' * bool(quasi)}{quasi}",
     )
 
 
