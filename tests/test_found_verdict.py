@@ -23,7 +23,7 @@ from validation_core.explorers.training import found_verdict
 from validation_core.explorers.training.found_verdict import FoundVerdict
 from validation_core.explorers.training.nats import NatsStudy, nats_line
 from validation_core.explorers.training.scoreboard_panels import nats_text
-from validation_core.report import card as rendered
+from validation_core.report import card
 from validation_core.scores.trained_scores import network_at
 from validation_core.store import Store
 
@@ -46,7 +46,7 @@ def test_a_card_is_drawn_from_the_store_as_it_was():
     found = usual._replace(picture=Drawn("All marks", panel, "Read it so."))
     again = codec.load(FoundVerdict, *codec.dump(found))
     assert [type(mark) for mark in again.picture.picture.marks] == [type(one) for one in EVERY]
-    assert rendered.html(again.card) == rendered.html(found.card)
+    assert card.html(again.card) == card.html(found.card)
 
 
 def test_every_shipped_verdict_ended_and_says_what_it_shows():
@@ -55,7 +55,7 @@ def test_every_shipped_verdict_ended_and_says_what_it_shows():
         assert found.state == "problem", study.label  # as the true nats say, too
         assert found.nats.forward.interval()[0] > 0
         assert "did not end" not in " ".join(fact.text for fact in found.facts)
-        html = rendered.html(found.card)
+        html = card.html(found.card)
         assert found.title in html
         assert "<svg" in html
 

@@ -11,7 +11,7 @@ from pages.ui.services import services, stored
 from validation_core import keys
 from validation_core.engine import JobState
 from validation_core.explorers.training import pictures
-from validation_core.explorers.training.film import WATCHED, FilmStudy, decoded, exact_posterior
+from validation_core.explorers.training.film import WATCHED, FilmStudy, decoded, filmed_task
 from validation_core.text import rough_duration_text
 
 _READ = (
@@ -67,7 +67,7 @@ def _task(study: FilmStudy) -> None:
     simulator, seed = study.simulator, study.seed
     payload = live.once(
         ("task", keys.key(simulator), seed),
-        lambda: pictures.task_payload(exact_posterior(simulator, seed), simulator),
+        lambda: pictures.task_payload(filmed_task(simulator, seed), simulator),
     )
     live.chart(payload, key="task-picture", url=("x",), save_as="Task")
     if simulator.quasi:

@@ -4,7 +4,6 @@ import streamlit as st
 
 from pages.diagnose import card, known, rows
 from pages.ui import address, jobs, recent
-from pages.ui.once import once
 from pages.ui.services import services, stored
 from validation_core import diagnosis
 from validation_core.diagnosis import tasks
@@ -17,7 +16,6 @@ from validation_core.explorers.training.found_verdict import (
 )
 from validation_core.explorers.training.fresh_table import FreshTableStudy
 from validation_core.explorers.training.nats import Nats, describe_nats
-from validation_core.report import card as rendered
 from validation_core.tables import Upload
 
 _OPENING = "opening-trained"
@@ -56,7 +54,7 @@ def _found(study: FilmStudy, found: FoundVerdictStudy) -> None:
     kept = stored(found)
     left, right = st.columns([3, 1], gap="large")
     with left:
-        card.draw(once(("found verdict", found.key), lambda: rendered.html(kept.card)))
+        card.show_kept(found.key, kept.card)
     with right:
         _truth(study, kept.nats)
         _open(study, found.table)

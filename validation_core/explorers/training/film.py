@@ -160,7 +160,7 @@ class FilmStudy(Study[Film], spec="training_film"):
         return camera.film()
 
 
-class ExactPosterior(NamedTuple):
+class FilmedTask(NamedTuple):
     """What a film shows of its task, whatever learns: the exact posterior at V places x."""
 
     fresh: Joint
@@ -171,13 +171,13 @@ class ExactPosterior(NamedTuple):
     """(V, S, 2) draws, first two parameters."""
 
 
-def exact_posterior(simulator: Simulator, seed: int) -> ExactPosterior:
+def filmed_task(simulator: Simulator, seed: int) -> FilmedTask:
     """The task's part of a film of this seed."""
     fresh = simulator.pairs(PAIRS, stream(seed, "film", "fresh pairs"))
     places = choose_places(fresh.x, PLACES, stream(seed, "film", "places"))
     at = np.repeat(places, _EXACT, axis=0)
     p = simulator.posterior(at, stream(seed, "film", "exact"))
-    return ExactPosterior(fresh, places, p.reshape(PLACES, _EXACT, -1)[..., :SHOWN])
+    return FilmedTask(fresh, places, p.reshape(PLACES, _EXACT, -1)[..., :SHOWN])
 
 
 class _Camera:
@@ -196,7 +196,7 @@ class _Camera:
             held = split(len(self.data), stream(seed, "order"))[0]
             log_p = simulator.log_posterior(self.data.theta[held], self.data.x[held])
             self._floor = -float(log_p.mean())
-        self._fresh, self._places, self._p = exact_posterior(simulator, seed)
+        self._fresh, self._places, self._p = filmed_task(simulator, seed)
         self._log_p = simulator.log_posterior(self._fresh.theta, self._fresh.x)
         self._frames: dict[int, _Frame] = {}
         self._epoch = 0

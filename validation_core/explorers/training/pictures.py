@@ -28,7 +28,7 @@ from validation_core.drawing.marks import (
     over,
     sentence,
 )
-from validation_core.explorers.training.film import LEVELS, PAIRS, TRUTHS, ExactPosterior, Film
+from validation_core.explorers.training.film import LEVELS, PAIRS, TRUTHS, Film, FilmedTask
 from validation_core.simulators import Simulator
 from validation_core.statistics.areas import Estimate, mean_with_error
 from validation_core.statistics.intervals import binomial_bounds
@@ -74,14 +74,14 @@ def learning_payload(film: Film, simulator: Simulator) -> live.Payload:
     return _payload(film, newest, simulator, slider, "It is learning.")
 
 
-def task_payload(exact: ExactPosterior, simulator: Simulator) -> live.Payload:
+def task_payload(task: FilmedTask, simulator: Simulator) -> live.Payload:
     """The exact posterior at an x, which a press picks: what an estimator is to learn."""
-    p, x = exact.p, exact.fresh.x
+    p, x = task.p, task.fresh.x
     centre, half = _frame(p)
     names = simulator.names
     more = f" The first two of {len(names)} parameters." * (len(names) > 2)
     return live.payload(
-        sliders=[_places_slider(x, exact.places)],
+        sliders=[_places_slider(x, task.places)],
         panels=[
             Panel(
                 [
@@ -94,7 +94,7 @@ def task_payload(exact: ExactPosterior, simulator: Simulator) -> live.Payload:
                 y=framed.axis(names[1]),
                 caption=f"{p.shape[1]} draws, on a scale of their own at each x.{more}",
             ),
-            _drawn_x(x, exact.places) if x.shape[1] == 2 else _thumbnails(exact.places),
+            _drawn_x(x, task.places) if x.shape[1] == 2 else _thumbnails(task.places),
         ],
         columns=2,
     )
