@@ -42,6 +42,18 @@ class Everything:
     curves: tuple[np.ndarray, ...]
 
 
+@dataclass(frozen=True)
+class Longer:
+    row: int
+    place: float
+    width: float = 1.0
+
+
+@dataclass(frozen=True)
+class Marks:
+    parts: tuple[Longer | Point, ...]
+
+
 def everything(**changes):
     return Everything(**{
         "bias": Interval(0.5, 0.25, math.nan), "size": Size(1.0), "point": Point(3, 0.5),
@@ -76,3 +88,9 @@ def test_fields_come_in_their_order():
         "value",
         "row",
     ]
+
+
+def test_a_member_of_a_union_is_read_as_the_class_that_it_was():
+    """Also where another member has all its fields, and more."""
+    marks = Marks((Longer(1, 0.5, 2.0), Point(2, 0.25)))
+    assert codec.load(Marks, *codec.dump(marks)) == marks

@@ -200,6 +200,7 @@ def test_a_trained_estimator_is_compared_along_its_own_counts(own):
     assert not own.exception
     grid = own.multiselect(key="gammas-trained-simulations")
     assert (grid.label, list(grid.value)) == ("Simulations", [400, 1000, 2000, 10_000, 100_000])
+    assert "KL(p‖q) in nats: after 400 simulations" in _texts(own)
     own.selectbox(key="benchmark-trained-estimator").set_value("maf")
     own.number_input(key="benchmark-trained-simulations").set_value(60)
     own.selectbox(key="benchmark-trained-along").set_value("epochs").run()

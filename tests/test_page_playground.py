@@ -57,6 +57,7 @@ def test_the_introduction_names_the_slider_that_there_is(page, name, drag):
     said = page.caption[0].value
     assert drag in said
     assert ("γ" in said) == (name == "tree")
+    assert ("KL(p‖q) in nats: after 400 simulations" in said) == (name == "trained")
 
 
 @pytest.mark.parametrize("name", ["mode_collapse", "anisotropic-curved", "tree"])

@@ -10,7 +10,9 @@ from pages.ui.services import services
 from tests.conftest import ROOT, leave_waiting
 from validation_core.estimators import ESTIMATORS
 from validation_core.explorers.training.film import FilmStudy, examples
+from validation_core.explorers.training.found_verdict import FoundVerdictStudy
 from validation_core.explorers.training.fresh_table import FreshTableStudy
+from validation_core.explorers.training.mended import MendedNatsStudy, describe_mend
 from validation_core.explorers.training.nats import describe_nats
 from validation_core.simulators import GaussianLinear
 
@@ -62,6 +64,7 @@ def ran(study):
 def test_a_training_is_chosen_by_its_link_started_and_then_shown():
     page = opened()
     assert not page.exception
+    assert len(page.get("bidi_component")) == 1  # the exact posterior that it is to learn
     press = next(button for button in page.button if button.label.startswith("Train"))
     assert "about" in press.label
     assert "a mean of 2 dimensions" in words(page)
@@ -97,9 +100,25 @@ def test_an_example_sets_every_control_to_its_own_training():
     for name, study in examples().items():
         page.button(key=f"example-{name}").click().run()
         assert not page.exception
-        page.button(key="diagnose-trained").click().run()
-        table = FreshTableStudy(training=study.training)
-        assert table in services().engine.jobs()[0].tasks, name
+        found = FoundVerdictStudy(training=study.training).load(services().store)
+        mend = MendedNatsStudy(training=study.training).load(services().store)
+        for sentence in (*describe_nats(found.nats), *describe_mend(mend)):
+            assert sentence in words(page), name
+        assert (study.simulator.quasi in words(page)) or not study.simulator.quasi
+
+
+def test_the_table_of_a_verdict_that_ships_is_drawn_to_be_opened_or_saved():
+    (study, *_) = examples().values()
+    table = FreshTableStudy(training=study.training)
+    for key in ("open-trained", "draw-trained-table"):
+        page = opened({})
+        page.button(key=key).click().run()
+        assert not page.exception
+        (job,) = services().engine.jobs()
+        assert job.tasks == (table,)
+        assert "draw-trained-table" not in [button.key for button in page.button]
+        services().engine.cancel(job.key)
+        st.cache_resource.clear()
 
 
 def test_what_a_link_asks_and_no_estimator_has_is_said():
@@ -108,10 +127,12 @@ def test_what_a_link_asks_and_no_estimator_has_is_said():
     assert "tarot" in words(page)
 
 
-def test_a_first_visit_shows_a_film_without_a_button():
+def test_a_first_visit_shows_a_film_its_verdict_and_its_mend_without_a_button():
     page = opened({})
     assert not page.exception
-    assert len(page.get("bidi_component")) == 2  # the film and the scoreboard
+    assert len(page.get("bidi_component")) == 3  # the film, the card and the scoreboard
+    labels = [button.label for button in page.button]
+    assert not [label for label in labels if label.startswith(("Train", "Diagnose", "Mend"))]
     assert not services().engine.jobs()
     assert all(study.done(services().store) for study in examples().values())
 
@@ -129,4 +150,4 @@ def test_what_is_not_trained_here_yet_has_its_scoreboard():
     assert not page.exception
     assert [button for button in page.button if button.label.startswith("Train")]
     assert [part.value for part in page.subheader] == ["Which test finds it first?"]
-    assert len(page.get("bidi_component")) == 1
+    assert len(page.get("bidi_component")) == 2  # with the exact posterior

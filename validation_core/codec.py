@@ -205,11 +205,11 @@ def _number(hint: object, value: float) -> float:
 
 
 def _arm(args: tuple[object, ...], tree: JSON) -> object:
-    """The member of a union to which this tree belongs."""
+    """The member of a union to which this tree belongs: all its fields, and the fewest others."""
     arms = [arm for arm in args if arm is not NoneType]
     records = [arm for arm in arms if isinstance(arm, type) and _names(arm)]
     if isinstance(tree, dict) and records:
-        return max(records, key=lambda arm: len(set(tree) & set(_names(arm))))
+        return max(records, key=lambda arm: (len(set(tree) & set(_names(arm))), -len(_names(arm))))
     plain = [arm for arm in arms if isinstance(arm, type) and isinstance(tree, arm)]
     return plain[0] if plain else arms[0]
 

@@ -38,7 +38,7 @@ from validation_core.explorers.highdim.sphere_flow.study import shipped as spher
 from validation_core.explorers.papers import beside
 from validation_core.explorers.papers.curvature import CurvatureStudy
 from validation_core.explorers.playground.study import shipped as playground_shipped
-from validation_core.explorers.training import scoreboard
+from validation_core.explorers.training import found_verdict, mended, scoreboard
 from validation_core.explorers.training.film import shipped as films_shipped
 from validation_core.explorers.weak_classifiers.study import shipped as weak_classifiers_shipped
 from validation_core.lessons import LESSONS
@@ -190,7 +190,12 @@ def parts() -> tuple[Part, ...]:
         Part(
             "trained",
             "Trained estimators",
-            studies=(*films_shipped(), *scoreboard.shipped_studies()),
+            studies=(
+                *films_shipped(),
+                *found_verdict.shipped(),
+                *mended.shipped(),
+                *scoreboard.shipped_studies(),
+            ),
             trainings=tuple(
                 dict.fromkeys(
                     (

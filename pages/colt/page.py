@@ -13,6 +13,7 @@ from pages.ui.forms import segmented
 from pages.ui.services import services
 from validation_core import Trained
 from validation_core.engine import JobState, Task
+from validation_core.explorers.training.nats import nats_line
 from validation_core.panels.colt import theta
 from validation_core.scores import trained_scores
 from validation_core.scores.trained_scores import Simulated, TrainTask
@@ -139,7 +140,9 @@ def _results(chosen: ColtChoice) -> None:
         horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
     ):
         view = segmented("View", VIEWS, "view", label_visibility="collapsed")
-        st.caption(f"{chosen.benchmark.label}: {chosen.benchmark.summary}.", width="content")
+        nats = nats_line(chosen.benchmark, chosen.gammas, services().store)
+        about = f"{chosen.benchmark.label}: {chosen.benchmark.summary}."
+        st.caption(f"{about} {nats}".strip(), width="content")
     address.owned("gamma", owner(chosen.benchmark))
     if view == "Power":
         power.show_power(chosen)

@@ -10,6 +10,7 @@ from pages.ui.once import once
 from pages.ui.services import services
 from pages.ui.trials import trials_read
 from validation_core.engine import JobState
+from validation_core.explorers.training.nats import nats_line
 from validation_core.panels import power
 from validation_core.sweep.plan import Batch
 from validation_core.sweep.presets import broken
@@ -113,4 +114,6 @@ elif view == "why":
 else:
     about = chosen.comparison.about if chosen.comparison else f"{chosen.sweep.benchmark.summary}."
     st.markdown(f"{chosen.sweep.benchmark.label}: {about}")
+    if nats := nats_line(chosen.sweep.benchmark, chosen.sweep.gammas, services().store):
+        st.caption(nats)
     _compare(chosen, curves)

@@ -7,7 +7,8 @@ from typing import Any
 import streamlit as st
 
 from pages.diagnose.known import Known
-from validation_core.diagnosis.card import diagnosis_card
+from pages.ui.once import once
+from validation_core.diagnosis.card import Card, diagnosis_card
 from validation_core.diagnosis.questions import QUESTIONS, Answers, Asked
 from validation_core.report import card
 
@@ -47,14 +48,21 @@ def style() -> str:
 
 
 def show(known: Known, answers: Answers, asked: Asked) -> None:
-    """The card with what has answered so far, of all that was asked.
-
-    `report.card` escapes names chosen by a user; `st.markdown` would drop the drawing.
-    """
+    """The card with what has answered so far, of all that was asked."""
     name = f"card-{'-'.join(sorted(asked.running))}"
     html = known.once(
         name, lambda: card.html(diagnosis_card(known.diagnosis, answers, asked)), QUESTIONS
     )
+    _draw(html)
+
+
+def show_kept(name: str, kept: Card) -> None:
+    """The card of a diagnosis that has ended, under a name of its own."""
+    _draw(once(("kept card", name), lambda: card.html(kept)))
+
+
+def _draw(html: str) -> None:
+    """`report.card` escapes names chosen by a user; `st.markdown` would drop the drawing."""
     _component()(key="card", data={"html": html})
 
 

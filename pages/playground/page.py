@@ -12,6 +12,7 @@ from validation_core import Boundary, Gaussian, Trained
 from validation_core.explorers.conformal.study import Learned
 from validation_core.explorers.playground import pictures
 from validation_core.explorers.playground.study import PlaygroundStudy, named
+from validation_core.explorers.training.nats import nats_line
 from validation_core.panels.gamma_scale import GammaScale
 from validation_core.types import Benchmark
 
@@ -93,10 +94,12 @@ def _about(study: PlaygroundStudy) -> str:
     elif isinstance(study.benchmark, Trained):
         slider = GammaScale.of(study.benchmark).slider
         estimate, drag = "an estimate q, learnt from simulations", f", drag {slider}"
-    return (
+    nats = nats_line(study.benchmark, study.gammas, services().store)
+    about = (
         f"Blue: draws of the true posterior p. Orange: draws of {estimate}. "
         f"Pick one of {len(strip.shown())} benchmarks{drag}: who notices?"
     )
+    return f"{about} {nats}".strip()
 
 
 live.one_screen(1.9)

@@ -8,9 +8,10 @@ import streamlit as st
 from pages.train import controls, mended, scoreboard, takeaway, verdict
 from pages.ui import address, jobs, live
 from pages.ui.services import services, stored
+from validation_core import keys
 from validation_core.engine import JobState
 from validation_core.explorers.training import pictures
-from validation_core.explorers.training.film import WATCHED, FilmStudy, decoded
+from validation_core.explorers.training.film import WATCHED, FilmStudy, decoded, filmed_task
 from validation_core.text import rough_duration_text
 
 _READ = (
@@ -49,6 +50,7 @@ def _learning(study: FilmStudy) -> None:
             f"{study.simulator.title}: {study.simulator.summary}. "
             f"{study.recipe.title}: {study.recipe.help}."
         )
+        _task(study)
 
     def draw(state: JobState) -> None:
         film = state.live.get("film")
@@ -58,6 +60,18 @@ def _learning(study: FilmStudy) -> None:
             )
 
     jobs.panel(state, draw=draw)
+
+
+def _task(study: FilmStudy) -> None:
+    """The exact posterior that it is to learn."""
+    simulator, seed = study.simulator, study.seed
+    payload = live.once(
+        ("task", keys.key(simulator), seed),
+        lambda: pictures.task_payload(filmed_task(simulator, seed), simulator),
+    )
+    live.chart(payload, key="task-picture", url=("x",), save_as="Task")
+    if simulator.quasi:
+        st.caption(simulator.quasi)
 
 
 def _train(study: FilmStudy) -> None:

@@ -4,10 +4,11 @@ from functools import partial
 
 import streamlit as st
 
+from pages.ui import jobs
 from pages.ui.jobs import undisturbed
 from pages.ui.services import services, stored
 from validation_core.explorers.training.film import FilmStudy
-from validation_core.explorers.training.fresh_table import FreshTableStudy
+from validation_core.explorers.training.found_verdict import FoundVerdictStudy
 from validation_core.explorers.training.scripts import LIBRARIES, libraries_for, training_script
 
 _SAME = {
@@ -18,12 +19,12 @@ _SAME = {
 
 
 def show(study: FilmStudy) -> None:
-    """Downloads of the estimator's table, once it is drawn, and of scripts."""
-    table = FreshTableStudy(training=study.training, seed=study.seed)
-    drawn, written = table.done(services().store), libraries_for(study.recipe)
+    """The estimator's table, drawn first where a verdict stands without it, and scripts."""
+    store, found = services().store, FoundVerdictStudy(training=study.training, seed=study.seed)
+    table, written = found.table, libraries_for(study.recipe)
     st.subheader("Take it away", anchor=False)
     with st.container(horizontal=True):
-        if drawn:
+        if table.done(store):
             st.download_button(
                 "Table (.npz)",
                 undisturbed(lambda: stored(table).as_npz()),
@@ -33,6 +34,14 @@ def show(study: FilmStudy) -> None:
                 on_click="ignore",
                 icon=":material/download:",
                 help="theta, x and theta_q, as My posterior and npt.diagnose read it.",
+            )
+        elif found.done(store) and jobs.latest([table]) is None:
+            st.button(
+                "Draw its table",
+                key="draw-trained-table",
+                icon=":material/table:",
+                on_click=jobs.starting([table], table.label),
+                help=f"{table.n:,} fresh simulations with {table.k} draws of q at each, to save.",
             )
         for library in written:
             st.download_button(
@@ -44,6 +53,10 @@ def show(study: FilmStudy) -> None:
                 on_click="ignore",
                 icon=":material/code:",
             )
+    st.caption(
+        "`npt.check(prior, simulate, sample)` draws such a table from your own prior, simulator "
+        "and estimator, and diagnoses it."
+    )
     if written:
         st.caption(
             "A script holds the simulator, trains the estimator with these options and writes a "

@@ -1,7 +1,5 @@
 """The whole diagnosis of the trained estimator, beside its true distance from the posterior."""
 
-from dataclasses import replace
-
 import streamlit as st
 
 from pages.diagnose import card, known, rows
@@ -10,23 +8,33 @@ from pages.ui.services import services, stored
 from validation_core import diagnosis
 from validation_core.diagnosis import tasks
 from validation_core.explorers.training.film import FilmStudy
+from validation_core.explorers.training.found_verdict import (
+    LEVEL,
+    SEED,
+    FoundVerdictStudy,
+    as_upload,
+)
 from validation_core.explorers.training.fresh_table import FreshTableStudy
 from validation_core.explorers.training.nats import Nats, describe_nats
 from validation_core.tables import Upload
 
-_LEVEL, _SEED = 0.05, 0
+_OPENING = "opening-trained"
 
 
 @address.fragment
 def show(study: FilmStudy, *, begin: bool) -> None:
-    """The verdict on fresh simulations where it was asked for; a button elsewhere.
+    """The verdict on fresh simulations where it ships or was asked for; a button elsewhere.
 
     Args:
         study: of the estimator.
         begin: diagnose it unasked: it has just been trained here.
     """
     st.subheader("Do the tests see what is wrong?", anchor=False)
-    table = FreshTableStudy(training=study.training, seed=study.seed)
+    found = FoundVerdictStudy(training=study.training, seed=study.seed)
+    table = found.table
+    if found.done(services().store):
+        _found(study, found)
+        return
     if table.done(services().store):
         _verdict(study, table)
         return
@@ -41,41 +49,72 @@ def show(study: FilmStudy, *, begin: bool) -> None:
     jobs.panel(state)
 
 
+def _found(study: FilmStudy, found: FoundVerdictStudy) -> None:
+    """The card that is kept, and the truth beside it."""
+    kept = stored(found)
+    left, right = st.columns([3, 1], gap="large")
+    with left:
+        card.show_kept(found.key, kept.card)
+    with right:
+        _truth(study, kept.nats)
+        _open(study, found.table)
+
+
 def _verdict(study: FilmStudy, table: FreshTableStudy) -> None:
     """The card as on My posterior, and the truth beside it."""
-    drawn, upload = stored(table), _upload(table.key, table, study)
-    methods = diagnosis.default_methods()
-    tasks.register_upload(upload)
-    tasks.save_upload(services().store, upload)
+    upload, methods = _saved(study, table), diagnosis.default_methods()
     wanted = jobs.lacking(
         "trained",
         (upload.digest, methods),
         lambda: tasks.schedule_work(
-            [*tasks.tasks(upload, methods, _SEED), *rows.wanted(upload, methods, _SEED)]
+            [*tasks.tasks(upload, methods, SEED), *rows.wanted(upload, methods, SEED)]
         ),
     )
     state = jobs.only("trained", wanted, f"Diagnose {upload.n:,} rows")
-    answered = known.diagnose(upload, methods, _LEVEL, _SEED)
+    answered = known.diagnose(upload, methods, LEVEL, SEED)
     left, right = st.columns([3, 1], gap="large")
     with left:
         card.show(answered, answered.answers(), rows.asked(state))
         jobs.panel(state, follow=True)
     with right:
-        _truth(drawn.nats)
-        if st.button("Open in My posterior", key="open-trained", icon=":material/open_in_new:"):
-            recent.remember(f"{study.recipe.label} on {study.simulator.title}", upload)
-            st.switch_page("diagnose/page.py")
+        _truth(study, stored(table).nats)
+        _open(study, table)
 
 
-def _truth(nats: Nats) -> None:
+def _truth(study: FilmStudy, nats: Nats) -> None:
     """Both divergences, which no test knows."""
     st.markdown("**The truth, which no test knows**")
     for sentence in describe_nats(nats):
         st.markdown(sentence)
+    if study.simulator.quasi:
+        st.caption(study.simulator.quasi)
+
+
+def _open(study: FilmStudy, table: FreshTableStudy) -> None:
+    """A button that opens the table on My posterior; a table that is not there is drawn first."""
+    pressed = st.button("Open in My posterior", key="open-trained", icon=":material/open_in_new:")
+    asked = st.session_state.pop(_OPENING, "") == table.key or pressed
+    if table.done(services().store):
+        if asked:
+            label = f"{study.recipe.label} on {study.simulator.title}"
+            recent.remember(label, _saved(study, table))
+            st.switch_page("diagnose/page.py")
+        return
+    if asked:
+        st.session_state[_OPENING] = table.key
+    if pressed:
+        jobs.ensure([table], table.label, start=True, again=True)
+    jobs.panel(jobs.latest([table]))
+
+
+def _saved(study: FilmStudy, table: FreshTableStudy) -> Upload:
+    """The table, where workers and My posterior find it."""
+    upload = _upload(table.key, table, study)
+    tasks.register_upload(upload)
+    tasks.save_upload(services().store, upload)
+    return upload
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _upload(key: str, _table: FreshTableStudy, _study: FilmStudy) -> Upload:
-    drawn = stored(_table)
-    arrays = {"theta": drawn.theta, "x": drawn.x, "theta_q": drawn.q}
-    return replace(Upload.of(arrays, order="NKD"), names=_study.simulator.names)
+    return as_upload(stored(_table), _study.simulator)

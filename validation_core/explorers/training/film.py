@@ -160,6 +160,26 @@ class FilmStudy(Study[Film], spec="training_film"):
         return camera.film()
 
 
+class FilmedTask(NamedTuple):
+    """What a film shows of its task, whatever learns: the exact posterior at V places x."""
+
+    fresh: Joint
+    """Pairs that no estimator learns from."""
+    places: Array
+    """(V, M)"""
+    p: Array
+    """(V, S, 2) draws, first two parameters."""
+
+
+def filmed_task(simulator: Simulator, seed: int) -> FilmedTask:
+    """The task's part of a film of this seed."""
+    fresh = simulator.pairs(PAIRS, stream(seed, "film", "fresh pairs"))
+    places = choose_places(fresh.x, PLACES, stream(seed, "film", "places"))
+    at = np.repeat(places, _EXACT, axis=0)
+    p = simulator.posterior(at, stream(seed, "film", "exact"))
+    return FilmedTask(fresh, places, p.reshape(PLACES, _EXACT, -1)[..., :SHOWN])
+
+
 class _Camera:
     """Takes frames while an estimator learns."""
 
@@ -176,12 +196,8 @@ class _Camera:
             held = split(len(self.data), stream(seed, "order"))[0]
             log_p = simulator.log_posterior(self.data.theta[held], self.data.x[held])
             self._floor = -float(log_p.mean())
-        self._fresh = simulator.pairs(PAIRS, stream(seed, "film", "fresh pairs"))
+        self._fresh, self._places, self._p = filmed_task(simulator, seed)
         self._log_p = simulator.log_posterior(self._fresh.theta, self._fresh.x)
-        self._places = choose_places(self._fresh.x, PLACES, stream(seed, "film", "places"))
-        at = np.repeat(self._places, _EXACT, axis=0)
-        p = simulator.posterior(at, stream(seed, "film", "exact"))
-        self._p = p.reshape(PLACES, _EXACT, -1)[..., :SHOWN]
         self._frames: dict[int, _Frame] = {}
         self._epoch = 0
         self._now: TrainedEstimator | None = None

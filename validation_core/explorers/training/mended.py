@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from validation_core.explorers.training.film import examples
 from validation_core.explorers.training.nats import simulator_of
 from validation_core.mending import mend_table
 from validation_core.mending.function import MendFunction
@@ -145,3 +146,10 @@ def describe_mend(found: MendedNats) -> list[str]:
         f"On rows that it did not learn from, the mend gains {claimed} nats{offer}.",
         f"By the exact posterior KL(p‖q) {verb} by {by} nats, from {before} to {after}.",
     ]
+
+
+def shipped() -> tuple[MendedNatsStudy, ...]:
+    """Mends that ship: of the estimators whose films have a button."""
+    return tuple(
+        MendedNatsStudy(training=film.training, seed=film.seed) for film in examples().values()
+    )

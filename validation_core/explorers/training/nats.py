@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from validation_core.benchmarks.trained import SimulatorPairs
+from validation_core.benchmarks.trained import SimulatorPairs, Trained
 from validation_core.estimators import TrainedEstimator
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
@@ -16,7 +17,7 @@ from validation_core.simulators import Simulator
 from validation_core.statistics.areas import Estimate, mean_with_error
 from validation_core.study import Report, Study
 from validation_core.text import interval_text, share_text
-from validation_core.types import Array
+from validation_core.types import Array, Benchmark
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -112,6 +113,27 @@ def describe_nats(nats: Nats) -> list[str]:
         f"KL(q‖p) is infinite: {share_text(nats.outside)} of q's draws lie where p has no mass "
         f"(leakage). Of q without these it is {_said(nats.backward)} nats.",
     ]
+
+
+def nats_line(benchmark: Benchmark, gammas: Sequence[float], store: Store) -> str:
+    """KL(p || q) of a trained estimator at each gamma where the store has it, in a sentence.
+
+    Empty for any other benchmark, and where nothing is known.
+    """
+    if not isinstance(benchmark, Trained):
+        return ""
+    studies = {
+        gamma: NatsStudy(training=trained_scores.network_at(benchmark, gamma)) for gamma in gammas
+    }
+    known = [
+        f"after {benchmark.place(gamma)} {_said(nats.forward)}"
+        for gamma, study in studies.items()
+        if (nats := study.load(store)) is not None
+    ]
+    if not known:
+        return ""
+    quasi = f" {benchmark.simulator.quasi}" * bool(benchmark.simulator.quasi)
+    return f"True error of q, KL(p‖q) in nats: {', '.join(known)}.{quasi}"
 
 
 def _said(estimate: Estimate) -> str:

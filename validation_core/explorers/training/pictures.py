@@ -1,8 +1,12 @@
-"""The film of a training as a live picture: everything moves with the epoch, one part with x."""
+"""The film of a training as a live picture: everything moves with the epoch, one part with x.
+
+Before there is a film, its task alone: the exact posterior at the same x.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -24,7 +28,7 @@ from validation_core.drawing.marks import (
     over,
     sentence,
 )
-from validation_core.explorers.training.film import LEVELS, PAIRS, TRUTHS, Film
+from validation_core.explorers.training.film import LEVELS, PAIRS, TRUTHS, Film, FilmedTask
 from validation_core.simulators import Simulator
 from validation_core.statistics.areas import Estimate, mean_with_error
 from validation_core.statistics.intervals import binomial_bounds
@@ -70,24 +74,39 @@ def learning_payload(film: Film, simulator: Simulator) -> live.Payload:
     return _payload(film, newest, simulator, slider, "It is learning.")
 
 
+def task_payload(task: FilmedTask, simulator: Simulator) -> live.Payload:
+    """The exact posterior at an x, which a press picks: what an estimator is to learn."""
+    p, x = task.p, task.fresh.x
+    centre, half = _frame(p)
+    names = simulator.names
+    more = f" The first two of {len(names)} parameters." * (len(names) > 2)
+    return live.payload(
+        sliders=[_places_slider(x, task.places)],
+        panels=[
+            Panel(
+                [
+                    Points(*_inside(centre, half, p, "x"), color=style.P, size=3, opacity=0.8),
+                    *framed.ticks(centre, half, "x"),
+                ],
+                title="The exact posterior at this x",
+                height=_TOP,
+                x=framed.axis(names[0]),
+                y=framed.axis(names[1]),
+                caption=f"{p.shape[1]} draws, on a scale of their own at each x.{more}",
+            ),
+            _drawn_x(x, task.places) if x.shape[1] == 2 else _thumbnails(task.places),
+        ],
+        columns=2,
+    )
+
+
 def _payload(
     film: Film, shown: Film, simulator: Simulator, epochs: Slider, said: str | Over
 ) -> live.Payload:
     """The pictures of the frames that are shown; nats of all frames of the film."""
     at = _nats(shown)
-    numbers = [f"{i + 1} of {len(film.places)}" for i in range(len(film.places))]
     return live.payload(
-        sliders=[
-            epochs,
-            Slider(
-                "x",
-                np.arange(1, len(numbers) + 1),
-                label="Data x",
-                names=numbers,
-                start=_middle(film),
-                ends=("or press one in the map of x", ""),
-            ),
-        ],
+        sliders=[epochs, _places_slider(film.x.astype(float), film.places)],
         panels=panels(film, simulator, shown),
         headline=sentence(
             "{epoch}: q is {nats} nats from the exact posterior. {said}",
@@ -158,24 +177,37 @@ def _change(film: Film, frame: int) -> str:
     return f"{PAIRS} fresh pairs do not tell it from {lowest}."
 
 
-def _middle(film: Film) -> float:
-    """The place nearest to the middle of x."""
-    x = film.x.astype(float)
-    far = np.square((film.places - np.median(x, 0)) / np.maximum(x.std(0), 1e-9)).sum(1)
-    return 1.0 + float(far.argmin())
+def _places_slider(x: Array, places: Array) -> Slider:
+    """The slider over places, which begins at the one nearest to the middle of x."""
+    far = np.square((places - np.median(x, 0)) / np.maximum(x.std(0), 1e-9)).sum(1)
+    return Slider(
+        "x",
+        np.arange(1, len(places) + 1),
+        label="Data x",
+        names=[f"{i + 1} of {len(places)}" for i in range(len(places))],
+        start=1.0 + float(far.argmin()),
+        ends=("or press one in the map of x", ""),
+    )
+
+
+def _frame(p: Array) -> tuple[Array, Array]:
+    """Middle and half widths of the picture at each x, which p's draws fill."""
+    centre, half = framed.bounding_boxes([p])
+    return centre, _ROOM * half
+
+
+def _inside(centre: Array, half: Array, points: Array, *sliders: str) -> list[Over]:
+    """Both coordinates of points (..., V, S, 2) in the frame; NaN beyond it."""
+    at = (points - centre[:, None]) / half[:, None]
+    at = np.where((np.abs(at) <= 1).all(-1, keepdims=True), at, np.nan)
+    return [over(at[..., i], *sliders, coarse=True) for i in (0, 1)]
 
 
 def _posterior(film: Film, simulator: Simulator) -> Panel:
     """Draws of both at an x, in a frame that p's draws fill, and the ball where they differ."""
     p, q = film.p.astype(float), film.q.astype(float)
-    centre, half = framed.bounding_boxes([p])
-    half = _ROOM * half
-
-    def inside(points: Array, *sliders: str) -> list[Over]:
-        at = (points - centre[:, None]) / half[:, None]
-        at = np.where((np.abs(at) <= 1).all(-1, keepdims=True), at, np.nan)
-        return [over(at[..., i], *sliders, coarse=True) for i in (0, 1)]
-
+    centre, half = _frame(p)
+    inside, both = partial(_inside, centre, half), ("epoch", "x")
     unit = np.stack([np.cos(_CIRCLE), np.sin(_CIRCLE)], axis=1)
     rims = film.balls.centre[:, :, None] + film.balls.reach[:, :, None] * unit
     away = (np.abs((q - centre[:, None]) / half[:, None]) > 1).any(-1).sum(-1)  # (F, V)
@@ -183,9 +215,9 @@ def _posterior(film: Film, simulator: Simulator) -> Panel:
     more = len(names) - 2
     return Panel(
         [
-            Points(*inside(q, "epoch", "x"), color=style.Q, size=5, opacity=0.75, symbol="ring"),
+            Points(*inside(q, *both), color=style.Q, size=5, opacity=0.75, symbol="ring"),
             Points(*inside(p, "x"), color=style.P, size=3, opacity=0.8),
-            Line(*inside(rims, "epoch", "x"), color=_BALL, width=1.8),
+            Line(*inside(rims, *both), color=_BALL, width=1.8),
             *framed.ticks(centre, half, "x"),
         ],
         title="q and the exact posterior at this x",
@@ -368,32 +400,59 @@ def _ratios(film: Film, nats: Sequence[Estimate]) -> Panel:
 
 def _where(film: Film) -> Panel:
     """The map of x: a press picks the place; of x in two dimensions, nats by region."""
-    return _map(film) if film.places.shape[1] == 2 else _thumbnails(film)
+    places = film.places.astype(float)
+    return _map(film) if places.shape[1] == 2 else _thumbnails(places)
 
 
 def _map(film: Film) -> Panel:
     x, places = film.x.astype(float), film.places.astype(float)
-    both = np.concatenate([np.quantile(x, [0.01, 0.99], axis=0), places])
-    low, high = both.min(0), both.max(0)
-    room = 0.06 * np.maximum(high - low, 1e-9)
-    edges = [np.linspace(a, b, _EDGES + 1) for a, b in zip(low - room, high + room, strict=True)]
+    edges = [np.linspace(*side, _EDGES + 1) for side in _sides(x, places)]
     values = np.stack([_by_cell(x, row.astype(float), edges) for row in film.ratios])
     limit = max(1.0, float(np.nanquantile(np.abs(values), 0.9)))
-    return Panel(
-        [
-            Heat(edges[0], edges[1], Shades(over(values, "epoch"), limit=limit, label="KL, nats")),
-            Points(*places.T, color="", size=8, symbol="ring"),
-            Points(*(over(places[:, i : i + 1], "x") for i in (0, 1)), color="", size=11),
-        ],
+    heat = Heat(edges[0], edges[1], Shades(over(values, "epoch"), limit=limit, label="KL, nats"))
+    return _picker(
+        heat,
+        x,
+        places,
         title="Where in x",
-        height=_TOP,
-        x=Axis((float(edges[0][0]), float(edges[0][-1])), "x1"),
-        y=Axis((float(edges[1][0]), float(edges[1][-1])), "x2"),
-        click="x",
-        at=places,
         caption="Blue: q gives the truth too little density there. Empty: fewer than "
         f"{_FEW} of {PAIRS} fresh x.",
     )
+
+
+def _picker(behind: Mark, x: Array, places: Array, *, title: str, caption: str) -> Panel:
+    """The plane of x (N, 2) with its places (V, 2), of which a press picks one."""
+    across, up = _sides(x, places)
+    return Panel(
+        [
+            behind,
+            Points(*places.T, color="", size=8, symbol="ring"),
+            Points(*(over(places[:, i : i + 1], "x") for i in (0, 1)), color="", size=11),
+        ],
+        title=title,
+        height=_TOP,
+        x=Axis(across, "x1"),
+        y=Axis(up, "x2"),
+        click="x",
+        at=places,
+        caption=caption,
+    )
+
+
+def _sides(x: Array, places: Array) -> list[tuple[float, float]]:
+    """Ends of each axis of x: nearly all x, and all places."""
+    both = np.concatenate([np.quantile(x, [0.01, 0.99], axis=0), places])
+    low, high = both.min(0), both.max(0)
+    room = 0.06 * np.maximum(high - low, 1e-9)
+    return list(zip((low - room).tolist(), (high + room).tolist(), strict=True))
+
+
+def _drawn_x(x: Array, places: Array) -> Panel:
+    """Fresh x (N, 2), and the places among them."""
+    sides = np.array(_sides(x, places)).T
+    shown = x[((x >= sides[0]) & (x <= sides[1])).all(1)]
+    dots = Points(*shown.T, color=style.NULL, size=3)
+    return _picker(dots, x, places, title="Nine x", caption=f"Among {len(shown)} simulated ones.")
 
 
 def _by_cell(x: Array, ratios: Array, edges: Sequence[Array]) -> Array:
@@ -403,9 +462,8 @@ def _by_cell(x: Array, ratios: Array, edges: Sequence[Array]) -> Array:
     return np.where(count >= _FEW, total / np.maximum(count, 1), np.nan).T
 
 
-def _thumbnails(film: Film) -> Panel:
+def _thumbnails(places: Array) -> Panel:
     """Each place's x as a small curve over its numbers, three in a row."""
-    places = film.places.astype(float)
     low, high = places.min(), places.max()
     side = int(np.ceil(np.sqrt(len(places))))
     across = 0.08 + 0.84 * np.linspace(0, 1, places.shape[1])

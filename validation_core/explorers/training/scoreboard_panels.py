@@ -54,6 +54,8 @@ _NAMES = {
 """Tests beside an axis, by their labels."""
 _LABELS = {"simulations": "Simulations that q learnt from"}
 """The slider, where the side bar sets another number of simulations."""
+QUASI = " †"
+"""After the name of a task whose posterior is quasi-exact."""
 _LEVEL = 0.05
 
 
@@ -83,6 +85,7 @@ def table(board: Scoreboard, shown: Sequence[GammaColumn]) -> Panel:
     rows = [_name(test) for test in board.tests]
     high, wide = len(rows), len(shown)
     sizes, scale = sorted(board.sizes), GammaScale.of(board.benchmark)
+    quasi = board.benchmark.simulator.quasi
     shades = np.full((high, wide), np.nan)
     marks: list[Mark] = []
     for j, column in enumerate(shown):
@@ -119,7 +122,7 @@ def table(board: Scoreboard, shown: Sequence[GammaColumn]) -> Panel:
         caption=f"The smallest N at which a test rejects q in {FOUND:.0%} of tables or more; – at "
         "none that was run. Relabelling (within x) is the test behind a verdict, without learned "
         "scores. Top row: the true error. If q were correct, every test would reject in at most "
-        "5% of tables at any N.",
+        f"5% of tables.{' ' * bool(quasi)}{quasi}",
     )
 
 
@@ -242,7 +245,7 @@ def findings(board: Scoreboard, shown: Sequence[GammaColumn]) -> list[TrainingRo
     kind = ESTIMATORS[benchmark.estimator]
     return [
         TrainingRow(
-            benchmark.simulator.title,
+            benchmark.simulator.title + QUASI * bool(benchmark.simulator.quasi),
             kind.title,
             f"{column.gamma:,.0f}",
             "" if column.forward is None else nats_text(column.forward),
