@@ -202,3 +202,15 @@ def test_every_estimator_has_a_film(name, store):
     assert np.isfinite(shown.floor) == recipe.nats
     assert np.isfinite(shown.ratios).all()
     assert store.has("models", study.training.key)
+
+
+def test_one_parameter_is_drawn_too(tmp_path):
+    """Draws lie one above the other, the ball is an interval, each x a line."""
+    simulator, store = GaussianLinear(dimensions=1), Store(tmp_path)
+    study = replace(STUDY, simulator=simulator)
+    study.run(store, lambda *_: None)
+    one = study.load(store)
+    task = pictures.task_payload(film.filmed_task(simulator, 0), simulator)
+    for payload in (task, pictures.payload(one, simulator, sweep=True)):
+        assert "Draws of one parameter lie one above the other." in str(payload)
+        assert "Each x is one number" in str(payload)

@@ -50,6 +50,7 @@ _ROOMS = (
     "explorers.highdim.digits.study",
     "explorers.papers.curvature",
     "explorers.training.film",
+    "explorers.training.found_verdict",
     "explorers.training.fresh_table",
     "explorers.training.mended",
     "explorers.training.nats",

@@ -28,6 +28,7 @@ from validation_core.drawing.marks import (
     over,
     sentence,
 )
+from validation_core.explorers.training.ball import Balls
 from validation_core.explorers.training.film import LEVELS, PAIRS, TRUTHS, Film, FilmedTask
 from validation_core.simulators import Simulator
 from validation_core.statistics.areas import Estimate, mean_with_error
@@ -39,6 +40,7 @@ _BALL = style.method_style("colt").color
 _TOP, _BELOW = 250, 190  # heights of the two rows
 _EDGES = 8  # cells of the map of x along each side
 _FEW = 3  # pairs that a cell of the map needs
+_HEIGHT = " Draws of one parameter lie one above the other."
 _ROOM = 1.35  # half widths of p's draws that the picture at one x shows
 _CIRCLE = np.linspace(0, 2 * np.pi, 49)
 _BINS = 31
@@ -76,10 +78,11 @@ def learning_payload(film: Film, simulator: Simulator) -> live.Payload:
 
 def task_payload(task: FilmedTask, simulator: Simulator) -> live.Payload:
     """The exact posterior at an x, which a press picks: what an estimator is to learn."""
-    p, x = task.p, task.fresh.x
+    p, x = _in_plane(task.p), task.fresh.x
     centre, half = _frame(p)
-    names = simulator.names
-    more = f" The first two of {len(names)} parameters." * (len(names) > 2)
+    names = (*simulator.names, "")
+    count = simulator.dims[0]
+    more = f" The first two of {count} parameters." * (count > 2) + _HEIGHT * (count == 1)
     return live.payload(
         sliders=[_places_slider(x, task.places)],
         panels=[
@@ -196,6 +199,14 @@ def _frame(p: Array) -> tuple[Array, Array]:
     return centre, _ROOM * half
 
 
+def _in_plane(points: Array) -> Array:
+    """Points (..., S, 2); those of one parameter (..., S, 1) one above the other."""
+    if points.shape[-1] > 1:
+        return points
+    height = np.linspace(-1, 1, points.shape[-2])[:, None]
+    return np.concatenate([points, np.broadcast_to(height, points.shape)], axis=-1)
+
+
 def _inside(centre: Array, half: Array, points: Array, *sliders: str) -> list[Over]:
     """Both coordinates of points (..., V, S, 2) in the frame; NaN beyond it."""
     at = (points - centre[:, None]) / half[:, None]
@@ -205,14 +216,13 @@ def _inside(centre: Array, half: Array, points: Array, *sliders: str) -> list[Ov
 
 def _posterior(film: Film, simulator: Simulator) -> Panel:
     """Draws of both at an x, in a frame that p's draws fill, and the ball where they differ."""
-    p, q = film.p.astype(float), film.q.astype(float)
+    p, q = (_in_plane(draws.astype(float)) for draws in (film.p, film.q))
     centre, half = _frame(p)
     inside, both = partial(_inside, centre, half), ("epoch", "x")
-    unit = np.stack([np.cos(_CIRCLE), np.sin(_CIRCLE)], axis=1)
-    rims = film.balls.centre[:, :, None] + film.balls.reach[:, :, None] * unit
+    rims = _rims(film.balls)
     away = (np.abs((q - centre[:, None]) / half[:, None]) > 1).any(-1).sum(-1)  # (F, V)
-    names = simulator.names
-    more = len(names) - 2
+    names = (*simulator.names, "")
+    more = simulator.dims[0] - 2
     return Panel(
         [
             Points(*inside(q, *both), color=style.Q, size=5, opacity=0.75, symbol="ring"),
@@ -240,12 +250,25 @@ def _posterior(film: Film, simulator: Simulator) -> Panel:
     )
 
 
+def _rims(balls: Balls) -> Array:
+    """Points on the rim of each ball (F, V, L, 2); of one parameter, an interval at any height."""
+    unit = np.stack([np.cos(_CIRCLE), np.sin(_CIRCLE)], axis=1)
+    centre, reach = balls.centre, balls.reach
+    if centre.shape[-1] == 1:
+        unit = np.stack([np.sign(unit[:, 0]), unit[:, 1]], axis=1)
+        centre = np.concatenate([centre, np.zeros_like(centre)], axis=-1)
+        reach = np.concatenate([reach, np.ones_like(reach)], axis=-1)
+    return centre[:, :, None] + reach[:, :, None] * unit
+
+
 def _in_ball(film: Film, f: int, v: int, away: int, more: int) -> str:
     p, q = (share_text(float(side[f, v])) for side in (film.balls.p, film.balls.q))
     beyond = f" {away} of {film.q.shape[2]} draws of q lie beyond the picture." * (away > 0)
     return (
         f"The ball holds {p} of p and {q} of q: chosen on half of the draws, counted on the "
-        f"others.{beyond}" + f" The first two of {more + 2} parameters." * (more > 0)
+        f"others.{beyond}"
+        + f" The first two of {more + 2} parameters." * (more > 0)
+        + _HEIGHT * (more < 0)
     )
 
 
@@ -466,6 +489,9 @@ def _thumbnails(places: Array) -> Panel:
     """Each place's x as a small curve over its numbers, three in a row."""
     low, high = places.min(), places.max()
     side = int(np.ceil(np.sqrt(len(places))))
+    numbers = places.shape[1]
+    if numbers == 1:  # a level line
+        places = np.repeat(places, 2, axis=1)
     across = 0.08 + 0.84 * np.linspace(0, 1, places.shape[1])
     up = 0.1 + 0.8 * (places - low) / max(high - low, 1e-9)
     column, row = np.arange(len(places)) % side, np.arange(len(places)) // side
@@ -488,5 +514,7 @@ def _thumbnails(places: Array) -> Panel:
         y=Axis((0, side), hidden=True),
         click="x",
         at=middles,
-        caption=f"The {places.shape[1]} numbers of each x from left to right, on one scale.",
+        caption="Each x is one number, the height of its line."
+        if numbers == 1
+        else f"The {numbers} numbers of each x from left to right, on one scale.",
     )
