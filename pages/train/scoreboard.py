@@ -24,10 +24,14 @@ def show(study: FilmStudy) -> None:
             f"the tasks {list_text(list(tasks))}, with their usual options."
         )
         return
-    key = ("scoreboard", board.benchmark.key, *(f"{one.gamma:g}:{one.most}" for one in shown))
+    at = float(study.recipe.simulations)
+    run = (f"{one.gamma:g}:{one.most}" for one in shown)
     live.chart(
-        live.once(key, lambda: scoreboard_panels.payload(board, shown)),
-        key=f"scoreboard-{board.benchmark.key[:12]}",
+        live.once(
+            ("scoreboard", board.benchmark.key, at, *run),
+            lambda: scoreboard_panels.payload(board, shown, at),
+        ),
+        key=f"scoreboard-{board.benchmark.key[:12]}-{at:g}",
         url=("trained-on",),
         save_as="Which test finds it first",
     )

@@ -10,6 +10,7 @@ import numpy as np
 
 from validation_core.simulators.any_dimension import AnyDimension
 from validation_core.simulators.sources import LUECKMANN
+from validation_core.text import count_text
 from validation_core.types import Array, Paper
 
 _VARIANCE = 0.1  # of the prior, and of x about theta
@@ -25,7 +26,8 @@ class GaussianLinear(AnyDimension):
 
     @property
     def summary(self) -> str:
-        return f"a mean of {self.dimensions} dimensions, seen once under normal noise"
+        size = count_text(self.dimensions, "dimension")
+        return f"a mean of {size}, seen once under normal noise"
 
     def prior(self, n: int, rng: np.random.Generator) -> Array:
         return math.sqrt(_VARIANCE) * rng.standard_normal((n, self.dimensions))

@@ -12,6 +12,7 @@ from validation_core.simulators.any_dimension import AnyDimension
 from validation_core.simulators.box_prior import BoxPrior
 from validation_core.simulators.sources import LUECKMANN
 from validation_core.simulators.truncated_normal import draw_between, log_interval_mass
+from validation_core.text import count_text
 from validation_core.types import Array, Paper
 
 _SD = math.sqrt(0.1)  # of x about theta
@@ -28,7 +29,8 @@ class GaussianLinearUniform(AnyDimension, BoxPrior):
 
     @property
     def summary(self) -> str:
-        return f"a mean of {self.dimensions} dimensions within a box, seen once under normal noise"
+        size = count_text(self.dimensions, "dimension")
+        return f"a mean of {size} within a box, seen once under normal noise"
 
     def simulate(self, theta: Array, rng: np.random.Generator) -> Array:
         return theta + _SD * rng.standard_normal(theta.shape)

@@ -59,17 +59,21 @@ QUASI = " †"
 _LEVEL = 0.05
 
 
-def payload(board: Scoreboard, shown: Sequence[GammaColumn]) -> live.Payload:
+def payload(
+    board: Scoreboard, shown: Sequence[GammaColumn], at: float | None = None
+) -> live.Payload:
     """Both pictures under a slider of simulations, or epochs.
 
     Args:
         board: what was run.
         shown: its columns, of which at least one has trials.
+        at: where the slider begins; the first of those with the largest tests where none is there.
     """
     scale = GammaScale.of(board.benchmark)
     gammas = [column.gamma for column in shown]
     names = [f"{gamma:,.0f}" for gamma in gammas]
-    start = max(shown, key=lambda column: (column.most, -column.gamma)).gamma
+    most = max(shown, key=lambda column: (column.most, -column.gamma)).gamma
+    start = at if at in gammas else most
     slider = Slider(
         "gamma", gammas, label=_LABELS.get(scale.axis, scale.slider), names=names, start=start
     )
