@@ -21,8 +21,7 @@ from validation_core.drawing.marks import (
 )
 from validation_core.explorers.training import found_verdict
 from validation_core.explorers.training.found_verdict import FoundVerdict
-from validation_core.explorers.training.nats import NatsStudy, nats_line
-from validation_core.explorers.training.scoreboard_panels import nats_text
+from validation_core.explorers.training.nats import NatsStudy, nats_line, nats_text
 from validation_core.report import card
 from validation_core.scores.trained_scores import network_at
 from validation_core.store import Store

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from validation_core.explorers.training.film import examples
-from validation_core.explorers.training.nats import simulator_of
+from validation_core.explorers.training.nats import nats_text, simulator_of
 from validation_core.mending import mend_table
 from validation_core.mending.function import MendFunction
 from validation_core.rng import stream
@@ -22,7 +22,6 @@ from validation_core.scores import trained_scores
 from validation_core.scores.trained_scores import Training
 from validation_core.statistics.areas import Estimate, mean_with_error
 from validation_core.study import Report, Study
-from validation_core.text import interval_text
 from validation_core.types import Array, PosteriorTable
 
 if TYPE_CHECKING:
@@ -138,8 +137,7 @@ def describe_mend(found: MendedNats) -> list[str]:
     verb = "falls" if fall.value >= 0 else "rises"
     moved = fall if fall.value >= 0 else Estimate(-fall.value, fall.error)
     claimed, by, before, after = (
-        interval_text((one.value, *one.interval()))
-        for one in (found.claimed, moved, found.before, found.after)
+        nats_text(one) for one in (found.claimed, moved, found.before, found.after)
     )
     offer = "" if found.offered else ": not above 0 for certain, so that none is offered"
     return [

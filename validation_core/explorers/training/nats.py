@@ -103,15 +103,20 @@ def _backward(
     return means, float(1 - inside.mean())
 
 
+def nats_text(nats: Estimate) -> str:
+    """An estimate of nats with its 95% interval."""
+    return interval_text((nats.value, *nats.interval()))
+
+
 def describe_nats(nats: Nats) -> list[str]:
     """Both divergences in a sentence each, with 95% intervals."""
-    said = [f"KL(p‖q) is {_said(nats.forward)} nats: what q loses at true values."]
+    said = [f"KL(p‖q) is {nats_text(nats.forward)} nats: what q loses at true values."]
     if not nats.outside:
-        return [*said, f"KL(q‖p) is {_said(nats.backward)} nats, over q's own draws."]
+        return [*said, f"KL(q‖p) is {nats_text(nats.backward)} nats, over q's own draws."]
     return [
         *said,
         f"KL(q‖p) is infinite: {share_text(nats.outside)} of q's draws lie where p has no mass "
-        f"(leakage). Of q without these it is {_said(nats.backward)} nats.",
+        f"(leakage). Of q without these it is {nats_text(nats.backward)} nats.",
     ]
 
 
@@ -126,7 +131,7 @@ def nats_line(benchmark: Benchmark, gammas: Sequence[float], store: Store) -> st
         gamma: NatsStudy(training=trained_scores.network_at(benchmark, gamma)) for gamma in gammas
     }
     known = [
-        f"after {benchmark.place(gamma)} {_said(nats.forward)}"
+        f"after {benchmark.place(gamma)} {nats_text(nats.forward)}"
         for gamma, study in studies.items()
         if (nats := study.load(store)) is not None
     ]
@@ -134,7 +139,3 @@ def nats_line(benchmark: Benchmark, gammas: Sequence[float], store: Store) -> st
         return ""
     quasi = f" {benchmark.simulator.quasi}" * bool(benchmark.simulator.quasi)
     return f"True error of q, KL(p‖q) in nats: {', '.join(known)}.{quasi}"
-
-
-def _said(estimate: Estimate) -> str:
-    return interval_text((estimate.value, *estimate.interval()))

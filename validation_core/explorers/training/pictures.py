@@ -30,6 +30,7 @@ from validation_core.drawing.marks import (
 )
 from validation_core.explorers.training.ball import Balls
 from validation_core.explorers.training.film import LEVELS, PAIRS, TRUTHS, Film, FilmedTask
+from validation_core.explorers.training.nats import nats_text
 from validation_core.simulators import Simulator
 from validation_core.statistics.areas import Estimate, mean_with_error
 from validation_core.statistics.intervals import binomial_bounds
@@ -114,7 +115,7 @@ def _payload(
         headline=sentence(
             "{epoch}: q is {nats} nats from the exact posterior. {said}",
             epoch=over([_epoch_text(shown, f) for f in range(len(at))], "epoch"),
-            nats=over([_said(one) for one in at], "epoch"),
+            nats=over([nats_text(one) for one in at], "epoch"),
             said=said,
         ),
         columns=3,
@@ -146,10 +147,6 @@ def _nats(film: Film) -> list[Estimate]:
     return [mean_with_error(row.astype(float)) for row in film.ratios]
 
 
-def _said(estimate: Estimate) -> str:
-    return interval_text((estimate.value, *estimate.interval()))
-
-
 def _epoch_text(film: Film, frame: int) -> str:
     epoch = int(film.epochs[frame])
     return f"At epoch {epoch:,}" if epoch else "Before it learns"
@@ -173,7 +170,7 @@ def _change(film: Film, frame: int) -> str:
     if low > 0:
         verb = ": it still learns" if frame < film.best else ": q overfits"
         begun = film.epochs[frame] > 0
-        return f"That is {_said(apart)} farther than at {lowest}{verb * bool(begun)}."
+        return f"That is {nats_text(apart)} farther than at {lowest}{verb * bool(begun)}."
     if high < 0:
         nearer = interval_text((-apart.value, -high, -low))
         return f"That is {nearer} nearer than at {lowest}."

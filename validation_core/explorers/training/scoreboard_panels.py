@@ -30,6 +30,7 @@ from validation_core.drawing.power_curves import (
     rejection_axis,
 )
 from validation_core.estimators import ESTIMATORS
+from validation_core.explorers.training.nats import nats_text
 from validation_core.explorers.training.scoreboard import (
     FOUND,
     GammaColumn,
@@ -40,8 +41,7 @@ from validation_core.explorers.training.scoreboard import (
 from validation_core.methods.base import Method
 from validation_core.panels.gamma_scale import GammaScale
 from validation_core.panels.power import level_said
-from validation_core.statistics.areas import Estimate
-from validation_core.text import interval_text, list_text, share_interval_text, signed_text
+from validation_core.text import list_text, share_interval_text, signed_text
 from validation_core.types import MethodStyle
 
 _SHADE = 0.85  # of the full colour, where a test finds the error with the fewest simulations
@@ -221,11 +221,6 @@ def _power_text(row: MethodRow) -> str:
 def _at(row: MethodRow) -> PowerAtN:
     assert row.first is not None
     return row.first
-
-
-def nats_text(nats: Estimate) -> str:
-    """An estimate of nats with its 95% interval."""
-    return interval_text((nats.value, *nats.interval()), ".2f")
 
 
 class TrainingRow(NamedTuple):
