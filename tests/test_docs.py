@@ -6,14 +6,17 @@ CONTRIBUTING.md's examples are run by test_contributing.py, the notebooks by tes
 import re
 import tomllib
 
+import numpy as np
 import pytest
 
 import validation_core as npt
 from tests.conftest import ROOT, few_trials
-from validation_core.benchmarks import BENCHMARKS
+from validation_core.benchmarks import BENCHMARKS, Images
 from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.cli import main
 from validation_core.diagnosis import examples
+from validation_core.lessons import LESSONS
+from validation_core.limits import Limits
 from validation_core.methods import METHODS
 
 DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
@@ -21,6 +24,11 @@ DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
 
 def text_of(name):
     return (ROOT / name).read_text(encoding="utf-8")
+
+
+def one_line(name):
+    """A document's text without its breaks."""
+    return " ".join(text_of(name).split())
 
 
 README = text_of("README.md")
@@ -70,6 +78,10 @@ def test_benchmarks_are_listed(name):
     assert rows
     assert all(all(cells) for cells in rows)
     assert str(BENCHMARKS[name].paper.year) in rows[0][3]
+    if name != "gaussian":  # by perturbation, below
+        gammas = BENCHMARKS[name]().gammas
+        low, high = (np.format_float_positional(end(gammas), trim="-") for end in (min, max))
+        assert rows[0][2].replace(",", "") == f"{low} to {high}"
 
 
 @pytest.mark.parametrize("name", PERTURBATIONS)
@@ -82,6 +94,30 @@ def test_perturbations_are_listed(name):
     gammas = PERTURBATIONS[name].gammas
     ends = f"{min(gammas):g} to {max(gammas):g}" if len(gammas) > 1 else f"{gammas[0]:g}"
     assert row[2] == ends
+
+
+def test_counts_in_the_readme_hold():
+    quoted = one_line("README.md")
+    words = {5: "five", 9: "nine", 10: "ten"}
+    notebooks = list((ROOT / "assets" / "notebooks").glob("*.ipynb"))
+    for count, of in (
+        (len(LESSONS), "lessons"),
+        (len(notebooks), "notebooks"),
+        (len(Images().names), "photographs"),
+    ):
+        assert re.search(rf"\b{words[count]} {of}\b", quoted, re.IGNORECASE), (count, of)
+
+
+def test_what_a_machine_of_some_memory_may_do_is_described():
+    rows = table_rows("docs/operating.md", "Open it to others")
+    by_memory = [cells for cells in rows if re.match(r"\d+ GB", cells[0])]
+    assert by_memory
+    for memory, *said, readers in by_memory:
+        limits = Limits.of(int(memory.split()[0]) * 10**9)
+        quotas = (limits.jobs, limits.pages, limits.uploads, limits.tables)
+        assert said == [*(f"{one.own}/{one.all}" for one in quotas), str(limits.workers)]
+        room = f"{limits.readers}, in {limits.reader_memory / 1e9:.2g} GB"
+        assert readers.removesuffix(" each") == room
 
 
 def test_nothing_is_listed_that_is_not_there():

@@ -6,13 +6,15 @@ import json
 import numpy as np
 import pytest
 
+from tests.test_docs import one_line
 from validation_core import published, symmetric_divergence
 from validation_core.benchmarks import Spiral, Tree
 from validation_core.benchmarks.gaussian import Gaussian, curved_map
 from validation_core.explorers.conformal import power_study
 from validation_core.explorers.conformal.power_study import ConformalPower
 from validation_core.explorers.conformal.study import Learned
-from validation_core.explorers.papers import beside, conformal_items
+from validation_core.explorers.highdim.images import study as images_study
+from validation_core.explorers.papers import beside, conformal_items, divergence_items
 from validation_core.explorers.papers.curvature import CurvatureStudy
 from validation_core.methods import DC, CoLT, Multiple, Uniform
 from validation_core.panels.colt import paper_figures
@@ -25,7 +27,7 @@ from validation_core.sweep import colt_paper, presets
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.progress import collect, missing_of_all
 from validation_core.sweep.trials import Tally, TrialDesign
-from validation_core.symmetric_divergence import GRID, MOST
+from validation_core.symmetric_divergence import GRID, MOST, broad_priors
 from validation_core.text import list_text, share_text
 
 
@@ -120,9 +122,14 @@ def test_what_is_said_of_the_lens_holds(shipped):
     assert min(total["multiple"], total["uniform"]) > max(total["c2st"], total["automl"])
     assert ours > total["multiple"]
     assert min(total["multiple"], total["uniform"]) > authors
-    degraded = power(shipped, beside.lensing_sweeps()[-1])
-    at = {method: along[1.0, 0.95] for method, along in degraded.items()}
-    assert at["uniform"] > at["multiple"] > at["c2st"] > 0.5
+    order = ("uniform", "multiple", "c2st")
+    drawn, printed = (power(shipped, beside.lensing_sweeps()[i]) for i in (1, -1))
+    uniform, multiple, c2st = (printed[method][1.0, 0.95] for method in order)
+    assert uniform > multiple > c2st > 0.5
+    uniform, multiple, c2st = (drawn[method][0.5, 0.8] for method in order)
+    assert c2st < min(uniform, multiple)
+    for beta in (0.9, 0.95):
+        assert np.ptp([drawn[method][0.5, beta] for method in order]) < 0.1
 
 
 def rates_over_gamma(store, method):
@@ -163,6 +170,15 @@ def test_what_is_said_of_the_tree_holds(shipped):
     )
     assert [round(rate, 2) for rate in sorted(few)] == [0.07, 0.78, 0.8]
     assert min(many) > 0.99
+    curves = {}
+    for cell in cells_of(shipped, Tree()):
+        curves.setdefault((cell.label, cell.beta), {})[cell.gamma] = cell.rate
+    ours = curves["CoLT fourier", 0]
+    assert (ours[0.5], ours[1.5]) == (0.2, 0.965)
+    assert {gamma for gamma, rate in ours.items() if rate == 1} == {2.5, 3.0, 3.5, 4.0}
+    for curve in (("C2ST", 0), ("SBC", 1), ("CoLT identity", 0)):
+        assert max(curves[curve].values()) <= 0.1
+    assert max(curves["TARP", 1].values()) == 0.11
 
 
 def test_what_is_said_of_the_spiral_holds(shipped):
@@ -390,4 +406,40 @@ def test_what_is_said_of_inference_holds(shipped):
     vi = {model: terms[model, "vi"][-1, 0] for model, name in terms if name == "vi"}
     assert max(vi["hospitals"].mean(), vi["concrete"].mean()) < 0.5
     assert np.median(vi["glm_binomial"]) > 5
-    assert np.median(vi["heart_transplants"]) < 0.1 < 100 < vi["heart_transplants"].mean()
+    heart = vi["heart_transplants"]
+    assert np.median(heart) < 0.1 < 100 < heart.mean()
+    assert f"{heart.max():,.0f} of {heart.sum():,.0f} nats in all" in one_line(
+        "docs/divergence.md"
+    )
+
+
+def test_what_is_said_of_broad_priors_holds(shipped):
+    priors = broad_priors.load(shipped)
+    prior = priors[broad_priors.WIDTHS.index(5)]
+    known = np.isfinite(prior.d)
+    every, alike = (np.median(prior.d[rows]) for rows in (known, known & prior.alike))
+    (said,) = (item.why for item in divergence_items.ITEMS if "broad priors" in item.text)
+    assert f"is {every:.0f} nats over all data sets, {alike:.2f} over".replace(" 0.", " .") in said
+    medians = [np.nanmedian(prior.d) for prior in priors]
+    assert medians == sorted(medians)  # "looks worse and worse"
+
+
+def test_what_is_said_of_more_draws_of_p_holds(shipped):
+    """Uniform's power over m rises to m = 10 and is flat from there."""
+    for study in power_study.shipped():
+        if len(getattr(study, "ms", ())) > 1:
+            found = study.load(shipped)
+            hits, trials = found.power(0.05)
+            rates = hits[2:][:, :, found.gammas > 0].mean((1, 2)) / trials
+            at = dict(zip(study.ms, rates, strict=True))
+            assert at[5] <= at[10] <= at[50]
+            assert at[200] - at[50] < 0.01
+            assert at[50] - at[10] < 0.03
+
+
+def test_what_is_said_of_images_holds(shipped):
+    """The conformal tests reject more, as trained and degraded."""
+    for study in images_study.shipped():
+        hits, _ = images_study.pool_rejections(study.load(shipped))
+        c2st, multiple, uniform = hits[:, :3, :, 1:].sum(-1).swapaxes(0, 1)
+        assert (np.minimum(multiple, uniform) > c2st).all()

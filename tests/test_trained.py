@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import validation_core as npt
-from tests.test_docs import table_rows
+from tests.test_docs import one_line, table_rows
 from validation_core import gallery, keys, sampling
 from validation_core.benchmarks import Trained
 from validation_core.benchmarks.over_gamma import OverGamma
@@ -210,6 +210,25 @@ def test_what_the_docs_say_of_5000_simulations_is_what_ships():
     assert sum(len(column.rows[0].powers[-1].trials) for column in shown) == 72
     assert least["Relabelling"] == least["DC our features"] == 1
     assert max(least["SBC"], least["TARP"]) < 0.9
+
+
+def test_what_the_docs_say_of_three_trainings_is_what_ships():
+    """On spline flows that learnt two moons from 2,000 simulations."""
+    (board,) = (
+        board
+        for board in scoreboard.shipped()
+        if (board.benchmark.task, board.benchmark.estimator) == ("two_moons", "nsf")
+    )
+    columns = {column.gamma: column for column in scoreboard.columns(board, Store.usual())}
+    at = {
+        row.test.label: next(power.rejections for power in row.powers if power.n == 1000)
+        for row in columns[2000].rows
+    }
+    said = one_line("docs/scoreboard.md")
+    for begun, test in (("DC rejects", "DC our features"), ("CoLT", "CoLT fourier")):
+        first, second, third = at[test]
+        assert f"{begun} {first}, {second} and {third}" in said
+    assert set(at["Relabelling"]) == {50}
 
 
 def test_the_readmes_table_is_what_ships():

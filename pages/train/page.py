@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.train import controls, mended, scoreboard, takeaway, verdict
+from pages.train import controls, learning_curve, mended, scoreboard, takeaway, verdict
 from pages.ui import address, jobs, live
 from pages.ui.services import services, stored
 from validation_core import keys
@@ -99,8 +99,10 @@ if study.done(services().store):
     trained_here = st.session_state.get("trained-here") == study.training.key
     verdict.show(study, begin=trained_here)
     mended.show(study)
+    learning_curve.show(study)
     scoreboard.show(study)
     takeaway.show(study)
 else:
     _learning(study)
+    learning_curve.show(study)
     scoreboard.show(study)

@@ -89,3 +89,4 @@ def test_pages_work_below_a_path_behind_nginx(window, tmp_path, monkeypatch):
         page.get_by_text("Choose the order").wait_for(timeout=LONG)  # it was read: N = K
         (cookie,) = [one for one in page.context.cookies() if one["name"] == "nptlab"]
         assert cookie["httpOnly"]
+        page.close()  # it may still be loading when its server ends
