@@ -101,8 +101,9 @@ def test_an_example_sets_every_control_to_its_own_training():
         page.button(key=f"example-{name}").click().run()
         assert not page.exception
         found = FoundVerdictStudy(training=study.training).load(services().store)
-        mend = MendedNatsStudy(training=study.training).load(services().store)
-        for sentence in (*describe_nats(found.nats), *describe_mend(mend)):
+        mend = MendedNatsStudy(training=study.training)
+        kept = mend.load(services().store)
+        for sentence in (*describe_nats(found.nats), *describe_mend(kept, mend.pairs)):
             assert sentence in words(page), name
         assert (study.simulator.quasi in words(page)) or not study.simulator.quasi
 

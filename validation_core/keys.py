@@ -130,6 +130,8 @@ def encode(value: object) -> JSON:
         }
     if isinstance(value, tuple):
         return [encode(item) for item in value]
+    if isinstance(value, np.integer | np.bool_):
+        return value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise TypeError(
@@ -145,10 +147,10 @@ def _left_out(field: dataclasses.Field[object], of: Specification) -> bool:
 def _field(field: dataclasses.Field[object], of: Specification) -> JSON:
     value: object = getattr(of, field.metadata.get("stored", field.name))
     # 0 and 0.0 are one gamma: a field declared float is always written as one.
-    if field.type in ("float", float) and isinstance(value, int | np.floating):
-        return float(value)
+    if field.type in ("float", float) and isinstance(value, int | float | np.floating):
+        return float(value) + 0.0  # 0 has one sign
     if field.type == "tuple[float, ...]" and isinstance(value, Iterable):
-        return [float(item) for item in value]
+        return [float(item) + 0.0 for item in value]
     return encode(value)
 
 

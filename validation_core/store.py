@@ -624,6 +624,7 @@ def _wait(reference: weakref.ref[Store]) -> None:
         store = reference()
         if store is None:
             return
+        store.settle()
         if not store.awaits_disk:
             return
         del store

@@ -142,7 +142,8 @@ def _results(chosen: ColtChoice) -> None:
         view = segmented("View", VIEWS, "view", label_visibility="collapsed")
         nats = nats_line(chosen.benchmark, chosen.gammas, services().store)
         about = f"{chosen.benchmark.label}: {chosen.benchmark.summary}."
-        st.caption(f"{about} {nats}".strip(), width="content")
+        if view != "Papers":  # whose tables and figures have benchmarks of their own
+            st.caption(f"{about} {nats}".strip(), width="content")
     address.owned("gamma", owner(chosen.benchmark))
     if view == "Power":
         power.show_power(chosen)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.colt.data import LocalizerMaps, at_every_gamma, cells
-from pages.papers.numbers import show_sheet
+from pages.papers.numbers import KEY, show_sheet
 from pages.ui import forms, jobs, live
 from pages.ui.once import same
 from pages.ui.services import services
@@ -55,6 +55,7 @@ def _tables(which: slice) -> None:
         "tables",
         help="Interactive: seconds each. Paper: steps and rate of its Table 2, minutes each.",
     )
+    st.caption(KEY)
     for table in colt_tables(preset)[which]:
         _table(table)
 

@@ -67,7 +67,7 @@ def learned_from(sweep: Sweep) -> str:
     if isinstance(recipe, TableClassifier):
         return f"{who} learns from {recipe.n:,} further draws of p and {recipe.k:,} of q at each."
     rows = getattr(recipe, "train", 0)
-    each = " at each gamma" if len(sweep.benchmark.gammas) > 1 else ""
+    each = " at each gamma" if len(sweep.gammas) > 1 else ""
     return f"{who} learns from {rows:,} further draws of p and {rows:,} of q{each}."
 
 

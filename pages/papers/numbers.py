@@ -25,12 +25,15 @@ def counts(sheets: Sequence[Sheet]) -> str:
     return f"{beside_ours} of the {printed} numbers that they print have ours beside them"
 
 
+KEY = (
+    "In each cell the printed number stands above ours. What ours rests on stands below the table."
+)
+"""How the tables are read."""
+
+
 def show(sheets: Sequence[Sheet]) -> None:
     """A table for each of the papers' tables."""
-    st.caption(
-        "In each cell the printed number stands above ours. What ours rests on stands below the "
-        "table."
-    )
+    st.caption(KEY)
     for sheet in sheets:
         show_sheet(sheet)
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import streamlit as st
 
-from pages.ui import forms
+from pages.ui import address, forms
 from pages.ui.once import same
 from validation_core.estimators import ESTIMATORS
 from validation_core.explorers.training.film import FilmStudy
@@ -70,20 +70,28 @@ def examples() -> None:
 
 
 def _take(study: FilmStudy) -> None:
-    """Set the widgets to a training's settings before they are drawn."""
+    """Set the widgets to a training's settings before they are drawn.
+
+    It opens where it shows most, not where the last one stood.
+    """
     st.session_state.update(_settings(study))
+    for name in ("epoch", "x", "trained-on"):
+        address.ask(name)
 
 
 def _settings(study: FilmStudy) -> Mapping[str, object]:
-    recipe = study.recipe
-    key = f"{recipe.name}-{recipe.simulations}"
+    simulator, recipe = study.simulator, study.recipe
     options = {
-        f"{key}-{name}": value
-        for name, value in vars(recipe).items()
-        if name != "simulations" and not name.startswith("_")
+        f"{key}-{field.name}": getattr(of, field.name)
+        for key, of in (
+            (simulator.name, simulator),
+            (f"{recipe.name}-{recipe.simulations}", recipe),
+        )
+        for field in fields(of)
+        if field.name != "simulations"
     }
     return {
-        "task": study.simulator.name,
+        "task": simulator.name,
         "estimator": recipe.name,
         "simulations": recipe.simulations,
         "seed": study.seed,

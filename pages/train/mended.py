@@ -14,7 +14,7 @@ def show(study: FilmStudy) -> None:
     st.subheader("What is mending it worth?", anchor=False)
     mend = MendedNatsStudy(training=study.training, seed=study.seed)
     if mend.done(services().store):
-        for sentence in describe_mend(stored(mend)):
+        for sentence in describe_mend(stored(mend), mend.pairs):
             st.markdown(sentence)
         return
     jobs.offer(

@@ -16,9 +16,10 @@ from validation_core.text import rough_duration_text
 
 _READ = (
     "p, blue, is the exact posterior; q, orange, what the estimator has learnt from simulations "
-    "alone. All pictures move with the epoch: losses, the distance KL(p‖q) in nats, coverage, and "
-    "q at the x that is pressed in the map. If q were the exact posterior, its loss would lie on "
-    "the blue line, its nats on 0, and its draws on p's."
+    "alone. If q were the exact posterior, its loss would lie on the blue line, its nats on 0, "
+    "and its draws on p's. The pictures above move with the epoch: losses, the distance KL(p‖q) "
+    "in nats, coverage, and q at the x that is pressed in the map. What follows is of the network "
+    "that is kept, of epoch {kept:,}{why}."
 )
 
 
@@ -26,11 +27,15 @@ _READ = (
 def _film(study: FilmStudy) -> None:
     """The pictures under the slider over epochs."""
     film = stored(study)
+    kept = study.kept_epoch(film)
     payload = live.once(
-        ("training film", study.key), lambda: pictures.payload(film, study.simulator, sweep=True)
+        ("training film", study.key),
+        lambda: pictures.payload(film, study.simulator, kept, sweep=True),
     )
     live.chart(payload, key=f"film-{study.key[:12]}", url=("epoch", "x"), save_as="Training")
-    st.caption(_READ + f" {study.simulator.quasi}" * bool(study.simulator.quasi))
+    why = ", where its held-out loss is lowest" if study.recipe.patience else ", the last"
+    read = _READ.format(kept=kept, why=why)
+    st.caption(read + f" {study.simulator.quasi}" * bool(study.simulator.quasi))
 
 
 def _learning(study: FilmStudy) -> None:

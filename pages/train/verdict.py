@@ -56,8 +56,7 @@ def _found(study: FilmStudy, found: FoundVerdictStudy) -> None:
     with left:
         card.show_kept(found.key, kept.card)
     with right:
-        _truth(study, kept.nats)
-        _open(study, found.table)
+        _truth(study, found.table, kept.nats)
 
 
 def _verdict(study: FilmStudy, table: FreshTableStudy) -> None:
@@ -77,17 +76,16 @@ def _verdict(study: FilmStudy, table: FreshTableStudy) -> None:
         card.show(answered, answered.answers(), rows.asked(state))
         jobs.panel(state, follow=True)
     with right:
-        _truth(study, stored(table).nats)
-        _open(study, table)
+        _truth(study, table, stored(table).nats)
 
 
-def _truth(study: FilmStudy, nats: Nats) -> None:
-    """Both divergences, which no test knows."""
+def _truth(study: FilmStudy, table: FreshTableStudy, nats: Nats) -> None:
+    """Both divergences, which no test knows, and the table that they were measured on."""
     st.markdown("**The truth, which no test knows**")
     for sentence in describe_nats(nats):
         st.markdown(sentence)
-    if study.simulator.quasi:
-        st.caption(study.simulator.quasi)
+    st.caption(f"On the table's {table.n:,} simulations. {study.simulator.quasi}".strip())
+    _open(study, table)
 
 
 def _open(study: FilmStudy, table: FreshTableStudy) -> None:

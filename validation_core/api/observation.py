@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -172,7 +173,7 @@ def observation(
     assert isinstance(upload, TableUpload), "others have no x"
     ready = prepare(
         upload,
-        x_o if isinstance(x_o, int) else _array(x_o),
+        int(x_o) if isinstance(x_o, Integral) and not isinstance(x_o, bool) else _array(x_o),
         _array(theta_o),
         x_rep=_array(x_rep),
         log_q_o=_array(log_q_o),

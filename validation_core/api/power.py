@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from numbers import Real
+from typing import cast
 
 from validation_core.api.keywords import checked_keywords
 from validation_core.api.names import entry, resolve_benchmark, resolve_method
@@ -20,7 +22,7 @@ from validation_core.sweep import presets
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.progress import Progress, collect, missing, progress_rows
 from validation_core.sweep.trials import Protocol, TrialDesign
-from validation_core.text import level_text
+from validation_core.text import level_text, list_text
 from validation_core.types import Benchmark, PowerCell
 
 
@@ -89,10 +91,10 @@ def _axes(sweep: Sweep) -> list[tuple[Along, Along]]:
 @checked_keywords()
 def power(
     benchmark: str | Benchmark,
-    gamma: Sequence[float] = (),
+    gamma: float | Sequence[float] = (),
     methods: str | Method | Sequence[str | Method] = (),
     *,
-    beta: Sequence[float] = (0.0,),
+    beta: float | Sequence[float] = 0.0,
     trials: int | None = None,
     n: int = 1000,
     k: int = 100,
@@ -114,7 +116,8 @@ def power(
 
     Args:
         benchmark: its name in BENCHMARKS, the benchmark itself, or the name of a paper's figure
-            (`conformal_mean_shift`, `colt_tree`, ...), which brings its own methods and gammas.
+            (`conformal_mean_shift`, `colt_tree`, ...), which brings its own methods, gammas and
+            design: trials, alpha and networks alone may stand beside it.
         gamma: strengths of the error of q; at 0 q is the posterior and the rate the type I error.
         methods: names in METHODS, or methods.
         beta: shares by which networks are moved back to their random initial weights.
@@ -142,28 +145,27 @@ def power(
         >>> [cell.rejections for cell in result.cells]
         [2, 20]
     """
-    wanted: Sweep
+    several = [methods] if isinstance(methods, str | Method) else methods
+    gammas, betas = (_numbers(values) for values in (gamma, beta))
+    own = SweepOptions(beta=betas, n=n, k=k, seed=seed, preset=preset, protocol=protocol)
+    asked = {"gamma": gammas, "methods": several}
     if isinstance(benchmark, str) and benchmark in _published():
-        wanted = published(benchmark, trials, alpha, networks)
+        beside = [*(name for name, value in asked.items() if value), *own.changed, *options]
+        wanted = published(benchmark, beside, trials, alpha, networks)
     else:
-        on = resolve_benchmark(benchmark, options)
-        several = [methods] if isinstance(methods, str | Method) else methods
-        wanted = Sweep(
-            benchmark=on,
-            methods=tuple(resolve_method(method, {}) for method in several),
-            gammas=tuple(map(float, gamma)),
-            betas=tuple(map(float, beta)),
-            recipe=trained_scores.classifier_of(on, entry(PRESETS, preset, "preset")),
-            seed=seed,
-            networks=1 if networks is None else networks,
-            design=TrialDesign(
-                trials=200 if trials is None else trials,
-                n=n,
-                k=k,
-                alpha=alpha,
-                protocol=protocol,
-                seed=seed,
-            ),
+        lacking = [name for name, value in asked.items() if not value]
+        if lacking:
+            raise ValueError(
+                f"A power needs gamma and methods; got no {list_text(lacking)}. Try gamma=[0, 1], "
+                'methods=["sbc"].'
+            )
+        wanted = own.sweep(
+            resolve_benchmark(benchmark, options),
+            [resolve_method(method, {}) for method in several],
+            gammas,
+            trials,
+            alpha,
+            networks,
         )
     result, problem = count(wanted, store or Store.usual(), progress, engine)
     if problem:
@@ -171,17 +173,91 @@ def power(
     return result
 
 
-def published(name: str, trials: int | None, alpha: float, networks: int | None = None) -> Sweep:
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions:
+    """What a sweep of one's own leaves open, and a paper's figure brings itself."""
+
+    beta: tuple[float, ...] = (0.0,)
+    n: int = 1000
+    k: int = 100
+    seed: int = 0
+    preset: str = "interactive"
+    protocol: Protocol = "pooled"
+
+    @property
+    def changed(self) -> list[str]:
+        """Names of those that are not at their default."""
+        return [field.name for field in fields(self) if getattr(self, field.name) != field.default]
+
+    def sweep(
+        self,
+        benchmark: Benchmark,
+        methods: Iterable[Method],
+        gammas: Iterable[float],
+        trials: int | None,
+        alpha: float,
+        networks: int | None,
+    ) -> Sweep:
+        """The sweep of these methods on a benchmark; what is given twice is in it once.
+
+        Raises:
+            ValueError: for options that cannot be used.
+        """
+        return Sweep(
+            benchmark=benchmark,
+            methods=tuple(dict.fromkeys(methods)),
+            gammas=tuple(dict.fromkeys(gammas)),
+            betas=tuple(dict.fromkeys(self.beta)),
+            recipe=trained_scores.classifier_of(benchmark, entry(PRESETS, self.preset, "preset")),
+            seed=self.seed,
+            networks=1 if networks is None else networks,
+            design=TrialDesign(
+                trials=200 if trials is None else trials,
+                n=self.n,
+                k=self.k,
+                alpha=alpha,
+                protocol=self.protocol,
+                seed=self.seed,
+            ),
+        )
+
+
+def published(
+    name: str,
+    beside: Collection[str],
+    trials: int | None,
+    alpha: float,
+    networks: int | None = None,
+) -> Sweep:
     """The sweep of a paper's figure or a demonstration.
 
+    Args:
+        name: of the figure.
+        beside: what else was given, of which there may be nothing.
+        trials: in place of its own.
+        alpha: level of each test.
+        networks: in place of its own.
+
     Raises:
-        ValueError: for an unknown name.
+        ValueError: for an unknown name, or anything beside it.
     """
+    if beside:
+        raise ValueError(
+            "A figure brings its benchmark, methods, gammas and design; got "
+            f"{list_text(list(beside))} beside {name}. Leave one of the two out."
+        )
     sweep = presets.by_name(name).sweep
     trials = sweep.design.trials if trials is None else trials
     networks = sweep.networks if networks is None else networks
     design = replace(sweep.design, trials=trials, alpha=alpha)
     return replace(sweep, design=design, networks=networks)
+
+
+def _numbers(values: float | Iterable[float]) -> tuple[float, ...]:
+    """One number or several."""
+    return tuple(
+        map(float, [values] if isinstance(values, Real) else cast("Iterable[float]", values))
+    )
 
 
 def count(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from validation_core import Store
-from validation_core.api.names import entry
-from validation_core.api.power import count, published
+from validation_core.api.power import SweepOptions, count, published
 from validation_core.cli.options import (
     ProgressLines,
     add_json_option,
@@ -20,12 +20,7 @@ from validation_core.cli.options import (
     parse_seed,
     write_json_text,
 )
-from validation_core.scores import trained_scores
-from validation_core.scores.classifier import PRESETS
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.trials import TrialDesign
-
-_TRIALS = 200
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -78,19 +73,19 @@ def chosen_sweep(chosen: argparse.Namespace) -> Sweep:
     Raises:
         ValueError: for invalid options.
     """
-    return _known(chosen) if chosen.comparison else _own(chosen)
+    own = SweepOptions(
+        **{field.name: getattr(chosen, field.name) for field in fields(SweepOptions)}
+    )
+    return _known(chosen, own) if chosen.comparison else _own(chosen, own)
 
 
-def _known(chosen: argparse.Namespace) -> Sweep:
-    if chosen.benchmark or chosen.method or chosen.gamma:
-        raise ValueError(
-            "A comparison brings its benchmark, methods and gammas; got some of them beside "
-            f"--comparison {chosen.comparison}. Leave one of the two out."
-        )
-    return published(chosen.comparison, chosen.trials, chosen.alpha, chosen.networks)
+def _known(chosen: argparse.Namespace, own: SweepOptions) -> Sweep:
+    named = [name for name in ("benchmark", "set", "method", "gamma") if getattr(chosen, name)]
+    beside = [f"--{name}" for name in (*named, *own.changed)]
+    return published(chosen.comparison, beside, chosen.trials, chosen.alpha, chosen.networks)
 
 
-def _own(chosen: argparse.Namespace) -> Sweep:
+def _own(chosen: argparse.Namespace, own: SweepOptions) -> Sweep:
     needed = {"--benchmark": chosen.benchmark, "--method": chosen.method, "--gamma": chosen.gamma}
     lacking = [name for name, value in needed.items() if not value]
     if lacking:
@@ -98,23 +93,13 @@ def _own(chosen: argparse.Namespace) -> Sweep:
             f"A power needs {', '.join(needed)}, or --comparison; got no {', '.join(lacking)}. "
             "Name what is missing."
         )
-    on = parse_benchmark(chosen.benchmark, chosen.set)
-    return Sweep(
-        benchmark=on,
-        methods=tuple(parse_methods(chosen.method)),
-        gammas=chosen.gamma,
-        betas=chosen.beta,
-        recipe=trained_scores.classifier_of(on, entry(PRESETS, chosen.preset, "preset")),
-        seed=chosen.seed,
-        networks=1 if chosen.networks is None else chosen.networks,
-        design=TrialDesign(
-            trials=_TRIALS if chosen.trials is None else chosen.trials,
-            n=chosen.n,
-            k=chosen.k,
-            alpha=chosen.alpha,
-            protocol=chosen.protocol,
-            seed=chosen.seed,
-        ),
+    return own.sweep(
+        parse_benchmark(chosen.benchmark, chosen.set),
+        parse_methods(chosen.method),
+        chosen.gamma,
+        chosen.trials,
+        chosen.alpha,
+        chosen.networks,
     )
 
 

@@ -171,9 +171,20 @@ def payload(
     return Payload(json.dumps(head, separators=(",", ":")), packer.body, grids, start)
 
 
+_NEAREST = {
+    "pentagon": "triangle",
+    "hexagon": "square",
+    "bowtie": "cross",
+    "star-diamond": "diamond",
+    "triangle-down": "triangle",
+    "hourglass": "diamond",
+}
+"""Symbols that the browser draws in place of others: methods of like colours have unlike ones."""
+
+
 def browser_style(style: MethodStyle) -> MethodStyle:
-    """A method's style for the browser: no dash for a solid line, a circle for other symbols."""
-    symbol = SYMBOL_SHAPES.get(style.symbol, style.symbol)
+    """A method's style for the browser: no dash for a solid line, one of six symbols."""
+    symbol = SYMBOL_SHAPES.get(style.symbol, _NEAREST.get(style.symbol, style.symbol))
     shape = symbol if symbol in SYMBOLS[:6] else "circle"
     dash = style.dash if DASHES.get(style.dash) else ""
     return MethodStyle(style.color, dash, shape)

@@ -251,7 +251,17 @@ class Scales:
                     f"for {name} of row {bad[0]}. Leave out such rows ({len(bad):,} of "
                     f"{len(rows):,})."
                 )
-        return cls(*moments(np.asarray(data.theta)), *moments(np.asarray(data.x)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            scales = cls(*moments(np.asarray(data.theta)), *moments(np.asarray(data.x)))
+        for name in ("theta", "x"):
+            size = getattr(scales, f"{name}_shift") + getattr(scales, f"{name}_scale")
+            bad = np.flatnonzero(~np.isfinite(size))
+            if len(bad):
+                raise ValueError(
+                    f"Simulations to learn from have a mean and a spread; of column {bad[0]} of "
+                    f"{name} they are beyond what a double holds. Divide it by a power of ten."
+                )
+        return scales
 
     def theta(self, theta: Array) -> Array:
         """Standardised theta (..., D)."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -136,9 +137,8 @@ def _seconds(sweeps: Mapping[Sweep, Progress | None], left: Sequence[TrainTask |
         for method in sweep.methods:
             cost = of(sweep, method, progress)
             costs[sweep.benchmark, method, effective_design(sweep.design, method)] = cost
-            for one in sweep.of_one_network:
-                read = _networks(one, method)
-                networks |= {network: cost.training / len(read) for network in read}
+            read = _networks(sweep, method)
+            networks |= dict.fromkeys(read, cost.training / max(1, len(read)))
     seconds = 0.0
     for task in left:
         if isinstance(task, Batch):
@@ -221,8 +221,11 @@ def _training(sweep: Sweep, method: Method) -> float:
 
 
 def _networks(sweep: Sweep, method: Method) -> dict[Training, float]:
-    """Each network that it reads, once, and a gamma at which it does."""
-    read = ((sweep.network(method, gamma), gamma) for gamma in sweep.gammas)
+    """Each network that it reads, of any seed, once, and a gamma at which it does."""
+    read = (
+        (one.network(method, gamma), gamma)
+        for one, gamma in product(sweep.of_one_network, sweep.gammas)
+    )
     return {network: gamma for network, gamma in read if network is not None}
 
 

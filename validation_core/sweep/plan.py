@@ -297,6 +297,11 @@ class Sweep(Specification, spec="sweep"):
                 f"A sweep trains at least one network at each gamma; got {self.networks}. "
                 "The papers take 3."
             )
+        for beta in self.betas:
+            if not 0 <= beta <= 1:
+                raise ValueError(
+                    f"Beta is the share by which weights are moved, 0 to 1; got {beta:g}. Try 0.5."
+                )
         for gamma in self.gammas:
             self.benchmark.check_gamma(gamma)
 

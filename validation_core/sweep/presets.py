@@ -167,8 +167,8 @@ def _order(name: Perturbation) -> str:
     if name not in ORDER:
         return f"{printed} Here, too, no other test of the paper leads either by 5 points."
     said = (
-        f"{printed} Here others of its tests lead one of the two by 5 points or more "
-        f"{ORDER[name]}. Elsewhere none does."
+        f"{printed} Here others of its tests lead one of these two by 5 points or more in some "
+        f"places alone; power there, of the two as well: {ORDER[name]}."
     )
     if name not in TAUGHT:
         return said

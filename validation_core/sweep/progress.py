@@ -28,7 +28,7 @@ class Progress:
     wanted: Mapping[str, int]
     """Trials of each method, by its label, over all places and networks."""
     training: Mapping[str, float]
-    """Training seconds of the networks that a method read, by its label."""
+    """Training seconds of the networks that a method read, each once, by its label."""
     pvalues: Mapping[tuple[str, SweepPlace], Array]
     """Of the trials with the first network, by method's label and place."""
 
@@ -59,7 +59,12 @@ def collect(
     for method in sweep.methods:
         every = [one for one in sweep.of_one_network if method in one.methods]
         tallies = [_tallies(one, method, store, known, _like(one, beside)) for one in every]
-        done[method.label], training = 0, {}
+        training = {
+            one.network(method, place.gamma) or (one.seed, place.gamma): tally.training
+            for one, of_one in zip(every, tallies, strict=True)
+            for place, tally in of_one.items()
+        }
+        done[method.label] = 0
         for place in sweep.places:
             here = [of_one[place] for of_one in tallies if place in of_one]
             if not here:
@@ -68,7 +73,6 @@ def collect(
             pvalues[method.label, place] = here[0].pvalues
             cells.append(cell)
             done[method.label] += cell.trials
-            training[place.gamma] = sum(tally.training for tally in here)
         wanted[method.label] = len(every) * sweep.design.trials * len(sweep.places)
         seconds[method.label] = sum(training.values())
     return Progress(cells, done, wanted, seconds, pvalues)

@@ -103,7 +103,7 @@ class Tally(NamedTuple):
             trials=len(self.pvalues),
             rejections=int((self.pvalues <= design.alpha).sum()),
             alpha=design.alpha,
-            protocol=_protocol_of(method, design),
+            protocol=_protocol_of(method, design) if method.pooled else "fresh",
             draws_p=POOL * design.n if pooled else self.draws_p,  # one pool for all parts
             draws_q=self.draws_q,
             seconds=self.seconds,
@@ -148,7 +148,8 @@ def _protocol_of(method: Method, design: TrialDesign) -> Protocol:
 def effective_design(design: TrialDesign, method: Method) -> TrialDesign:
     """Set the fields of a design that a method does not use to one value, to share keys.
 
-    Tables are drawn with as many draws at each x as the method uses.
+    The protocol stands in the keys of every method of blocks, also of one that always draws
+    afresh. Tables are drawn with as many draws at each x as the method uses.
     """
     k = design.k
     if not method.learns_anew:

@@ -141,7 +141,7 @@ def _strongest_and_weakest(rate: Array, trials: int) -> str:
         alike = shown.count(shown[i]) - 1
         near = len(rate) - 1 - int((apart[i] | apart[:, i]).sum())
         if near > alike:
-            return f"with {_others(near)} too near to tell"
+            return f"from which {_others(near)} cannot be told"
         return f"and so would {_others(alike)}" if alike else alone
 
     strong, weak = (f"{short_title(METHODS[i])} would in {shown[i]}" for i in (best, worst))

@@ -21,7 +21,6 @@ from validation_core.drawing.marks import (
     VLine,
     Words,
     over,
-    sentence,
 )
 from validation_core.explorers.playground.headline import one_point
 from validation_core.explorers.playground.sizes import COLT, LINE_BINS, PANEL_HEIGHT, SHOWN_DRAWS
@@ -92,12 +91,19 @@ def theta_panel(where: BallOverX, joint: Array) -> Panel:
 
 
 def _caption(where: BallOverX, point: bool) -> Words:
+    shares = [f"Over all x, {_share_text(*share)} of p's." for share in where.inside]
     region = f"Purple: {where.u_star:.0%} of q's draws at each x"
-    if point:
-        region = f"Ringed: this x, where the truth is one point. {region}, where it can be drawn"
-    return sentence(
-        f"{region}. Over all x, {{overall}} of p's.",
-        overall=over([_share_text(*share) for share in where.inside], "gamma"),
+    if not point:
+        return over([f"{region}. {share}" for share in shares], "gamma")
+    both = np.ptp(where.q, axis=-2).max(axis=(1, 2)) == 0
+    drawn = f"the truth is one point. {region}, where it can be drawn."
+    return over(
+        [
+            "Ringed: this x, where "
+            + ("p and q are the same point." if one else f"{drawn} {share}")
+            for one, share in zip(both, shares, strict=True)
+        ],
+        "gamma",
     )
 
 

@@ -12,7 +12,7 @@ import io
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -113,6 +113,8 @@ class FilmStudy(Study[Film], spec="training_film"):
         still: one frame, of the network that the store has or that is trained unwatched.
     """
 
+    version: ClassVar[int] = 2
+
     simulator: Simulator
     recipe: Estimator
     seed: int = 0
@@ -143,13 +145,19 @@ class FilmStudy(Study[Film], spec="training_film"):
         """The network's key: what reads it waits for the film."""
         return frozenset() if self.still else frozenset({self.training.key})
 
+    def kept_epoch(self, film: Film) -> int:
+        """The epoch of the network that is kept: with patience of the lowest held-out loss."""
+        return int(film.epochs[film.best if self.recipe.patience else -1])
+
     def compute(self, store: Store, report: Report) -> Film:
         """Train and watch; the film so far is reported with every epoch."""
         if self.still:
             network = trained_scores.trained(store, self.training, report)
             camera = _Camera(self, store, report)
             camera.history = network.history
-            camera.take(network, len(network.history["epoch"]))
+            held_out = network.history["held_out"]
+            kept = 1 + int(np.argmin(held_out)) if self.recipe.patience else len(held_out)
+            camera.take(network, kept)
             return camera.film()
         camera = _Camera(self, store, report)
         network = self.recipe.learn(camera.data, self.seed, camera.heard, camera.watch)

@@ -131,8 +131,13 @@ def density_ratio(
     return np.log(mean), -variance / (2 * _SETS * mean**2)
 
 
-def describe_mend(found: MendedNats) -> list[str]:
-    """Claim and truth in a sentence each, with 95% intervals."""
+def describe_mend(found: MendedNats, pairs: int) -> list[str]:
+    """Claim and truth in a sentence each, with 95% intervals.
+
+    Args:
+        found: both.
+        pairs: fresh ones that the truth was measured on.
+    """
     fall = found.fall
     verb = "falls" if fall.value >= 0 else "rises"
     moved = fall if fall.value >= 0 else Estimate(-fall.value, fall.error)
@@ -142,7 +147,8 @@ def describe_mend(found: MendedNats) -> list[str]:
     offer = "" if found.offered else ": not above 0 for certain, so that none is offered"
     return [
         f"On rows that it did not learn from, the mend gains {claimed} nats{offer}.",
-        f"By the exact posterior KL(p‖q) {verb} by {by} nats, from {before} to {after}.",
+        f"By the exact posterior, on {pairs:,} fresh pairs, KL(p‖q) {verb} by {by} nats, from "
+        f"{before} to {after}.",
     ]
 
 

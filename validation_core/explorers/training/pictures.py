@@ -47,12 +47,13 @@ _CIRCLE = np.linspace(0, 2 * np.pi, 49)
 _BINS = 31
 
 
-def payload(film: Film, simulator: Simulator, *, sweep: bool = False) -> live.Payload:
+def payload(film: Film, simulator: Simulator, start: int, *, sweep: bool = False) -> live.Payload:
     """The film: q beside p at an x, losses, nats, coverage, and where in x q is wrong.
 
     Args:
         film: of a whole training.
         simulator: of its pairs.
+        start: the epoch at which it opens.
         sweep: play it once by itself on a page that nobody has touched yet.
     """
     names = [f"{epoch:,}" for epoch in film.epochs]
@@ -61,7 +62,7 @@ def payload(film: Film, simulator: Simulator, *, sweep: bool = False) -> live.Pa
         film.epochs,
         label="Epoch",
         names=names,
-        start=float(film.epochs[film.best]),
+        start=float(start),
         ends=("untrained", "last epoch"),
         play=True,
         rate=3,
@@ -163,6 +164,9 @@ def changes(film: Film) -> list[str]:
 def _change(film: Film, frame: int) -> str:
     best = int(film.epochs[film.best])
     if frame == film.best:
+        at = 1 + int(film.held_out.argmin()) if len(film.held_out) else best
+        if at != best:  # of it there is no frame
+            return f"The held-out loss is lowest at epoch {at:,}."
         return "The held-out loss is lowest here."
     apart = mean_with_error((film.ratios[frame] - film.ratios[film.best]).astype(float))
     low, high = apart.interval()

@@ -111,7 +111,7 @@ def table(board: Scoreboard, shown: Sequence[GammaColumn]) -> Panel:
     places = np.arange(wide, dtype=float)
     counted = "simulations that q learnt from" if scale.axis == "simulations" else scale.axis
     return Panel(
-        [heat, VLine(over(places, "gamma"), width=1), *marks],
+        [heat, *(VLine(over(places + edge, "gamma"), width=1) for edge in (-0.5, 0.5)), *marks],
         title="Fresh simulations that each test needs",
         x=Axis(
             (-0.5, wide - 0.5),
@@ -179,12 +179,14 @@ def _rates(row: MethodRow, sizes: Sequence[int]) -> Rates:
 
 
 def _looks(tests: Sequence[Method]) -> list[MethodStyle]:
-    """Styles by test; a second one of a method is dashed."""
+    """Styles by test; a second one of a method is dashed, with a symbol of its own."""
     seen: Counter[str] = Counter()
     looks = []
     for test in tests:
         look = method_look(test.name)
-        looks.append(look._replace(dash="4 3", symbol="ring") if seen[test.name] else look)
+        if seen[test.name]:
+            look = look._replace(dash="4 3", symbol="circle" if look.symbol == "ring" else "ring")
+        looks.append(look)
         seen[test.name] += 1
     return looks
 
@@ -235,7 +237,7 @@ class TrainingRow(NamedTuple):
     n: str
     """The smallest N at which a test finds the error."""
     tests: str
-    """The tests that do so there, the three most powerful by name."""
+    """The tests that do so there, the two most powerful by name."""
 
 
 def findings(board: Scoreboard, shown: Sequence[GammaColumn]) -> list[TrainingRow]:

@@ -19,6 +19,9 @@ from validation_core.text import (
 )
 from validation_core.types import Interval
 
+_SURER = (
+    "; the test is surer of that than before, since it looks for any error, nats for the mean one"
+)
 _LEFT = 0.05  # p up to which what is left wrong is worth a sentence
 
 
@@ -53,7 +56,11 @@ def _weights(result: Mended, claims: Claims) -> Iterator[str]:
         f"{_p(result.after)} with the weights."
     )
     if result.after <= _LEFT:
-        yield "The weighted draws are nearer to the true posterior, and not yet right."
+        surer = result.after < result.before
+        yield (
+            "The weighted draws are nearer to the true posterior, and not yet right"
+            f"{_SURER * surer}."
+        )
     if claims.found:
         yield (
             f"So q is at least {_rounded_down(result.gain.low)} nats from the true posterior "
