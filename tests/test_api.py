@@ -273,6 +273,49 @@ def test_power_refuses_what_it_does_not_know(store):
         npt.power("gaussian", [0], ["sbc"], colour=1, store=store)
     with pytest.raises(ValueError, match="An engine is"):
         npt.power("gaussian", [0], ["sbc"], engine="cloud", store=store)
+    with pytest.raises(ValueError, match="needs gamma and methods; got no gamma and methods"):
+        npt.power("gaussian", store=store)
+    with pytest.raises(ValueError, match="share by which weights are moved, 0 to 1; got 2"):
+        npt.power("gaussian", [0], ["c2st"], beta=[2.0], store=store)
+    with pytest.raises(ValueError, match="0 to 1; got nan"):
+        npt.power("gaussian", [0], ["c2st"], beta=[float("nan")], store=store)
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"gamma": [0.3]}, {"methods": "sbc"}, {"beta": [0.5]}, {"n": 33}, {"k": 7}, {"seed": 9},
+        {"preset": "paper"}, {"protocol": "fresh"}, {"dim_x": 3},
+    ],
+    ids=lambda beside: next(iter(beside)),
+)  # fmt: skip
+def test_a_figure_brings_what_it_is_of(store, beside, capsys):
+    """Nothing that is given beside its name is left out in silence."""
+    (name,) = beside
+    with pytest.raises(ValueError, match=f"got {name} beside references"):
+        npt.power("references", store=store, progress=False, **beside)
+    if name not in ("methods", "dim_x"):
+        value = beside[name]
+        text = str(value[0] if isinstance(value, list) else value)
+        assert main(["power", "--comparison", "references", f"--{name}", text]) == 2
+        assert f"got --{name} beside references" in capsys.readouterr().err
+
+
+def test_numbers_of_numpy_are_numbers(store, table):
+    design = {"methods": "sbc", "progress": False, "store": store}
+    plain = npt.power("boundary", 1, trials=5, n=20, k=10, **design)
+    counted = (np.int64(value) for value in (5, 20, 10))
+    trials, n, k = counted
+    given = npt.power("boundary", [np.float64(1)] * 2, trials=trials, n=n, k=k, **design)
+    assert [asdict(cell) for cell in given.cells] == [asdict(cell) for cell in plain.cells]
+    here = npt.observation(table, np.int64(3), local=False, progress=False)
+    np.testing.assert_array_equal(here.x_o, npt.observation(table, 3, local=False).x_o)
+    assert npt.run("sbc", table, seed=np.int64(3)).pvalue == npt.run("sbc", table, seed=3).pvalue
+
+
+def test_a_test_that_always_draws_afresh_says_so(store):
+    result = npt.power("boundary", [1], "mmd_fuse", trials=2, n=20, progress=False, store=store)
+    assert result.cells[0].protocol == "fresh"
 
 
 def test_options_have_names_of_their_own():

@@ -16,6 +16,7 @@ from validation_core.bayes import Hospitals
 from validation_core.bayes.variational import Variational
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.engine import SelfCheck
 from validation_core.explorers.conformal.study import ConformalStudy, Learned
 from validation_core.methods import METHODS, CoLT, Uniform, uniform
 from validation_core.rng import stream
@@ -59,6 +60,12 @@ def test_an_integer_gamma_is_the_same_gamma():
     first, other = (Simulated(benchmark=Gaussian(), gamma=g) for g in (1, 1.0))
     assert keys.key(first) == keys.key(other)
     assert keys.key(first) == keys.key(Simulated(benchmark=Gaussian(), gamma=np.float64(1)))
+
+
+def test_equal_numbers_have_one_key():
+    zero, minus = (Simulated(benchmark=Gaussian(), gamma=g) for g in (0.0, -0.0))
+    assert keys.key(zero) == keys.key(minus)
+    assert keys.key(SelfCheck(seed=np.int64(3))) == keys.key(SelfCheck(seed=3))
 
 
 def test_foreign_types_are_not_read():

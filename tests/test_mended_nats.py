@@ -55,9 +55,10 @@ def test_a_mend_brings_q_nearer_to_the_exact_posterior_than_it_claims(store, tra
     assert found.fall.value > 0.5 * found.claimed.value > 3 * found.claimed.error
     assert found.before.value - found.fall.value == pytest.approx(found.after.value)
     assert 0 < found.after.value < found.before.value
-    claim, truth = describe_mend(found)
+    claim, truth = describe_mend(found, study.pairs)
     assert f"gains {found.claimed.value:.2f} [" in claim
     assert f"falls by {found.fall.value:.2f} [" in truth
+    assert "on 100 fresh pairs" in truth
     worse = found._replace(fall=Estimate(-0.02, 0.04))
-    assert "rises by 0.02 [−0.06, 0.10] nats" in describe_mend(worse)[1]
+    assert "rises by 0.02 [−0.06, 0.10] nats" in describe_mend(worse, study.pairs)[1]
     assert keys.read(keys.canonical_text(study)) == study

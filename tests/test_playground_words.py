@@ -210,7 +210,7 @@ def test_equally_good_tests_are_told_as_such():
         ),
         (
             [0.2, 0.3, 0.06, 0.87, 0.1],
-            "6% of repeats, with one other test too near to tell; CoLT would in 87%, the most.",
+            "6% of repeats, from which one other test cannot be told; CoLT would in 87%, the mo",
         ),
         (
             [0.2, 0.3, 0.5, 0.87, 0.1],
@@ -233,11 +233,11 @@ def test_equally_good_tests_are_told_as_such():
         ([1, 1, 1, 1, 1], "100% of repeats, as would all five tests."),
         (
             [0.2, 0.3, 1, 0.995, 0.005],
-            "100% of repeats, with one other test too near to tell; SBC would in 0.5%, the few",
+            "100% of repeats, from which one other test cannot be told; SBC would in 0.5%, the",
         ),
         (
             [0.135, 0.16, 0.145, 0.13, 0.035],
-            "14% of repeats; Multiple would in 16%, with three other tests too near to tell; SBC",
+            "14% of repeats; Multiple would in 16%, from which three other tests cannot be told",
         ),
         (
             [0.04, 0.05, 0.04, 0.045, 0.03],

@@ -12,7 +12,9 @@ from validation_core.cli import parser
 from validation_core.cli.power import chosen_sweep
 from validation_core.cli.power_line import command_line
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Uniform
-from validation_core.scores.classifier import PRESETS
+from validation_core.scores import trained_scores
+from validation_core.scores.classifier import PRESETS, Classifier
+from validation_core.scores.trained_scores import TrainTask
 from validation_core.store import Store
 from validation_core.sweep import costs, progress
 from validation_core.sweep import presets as comparisons
@@ -203,6 +205,34 @@ def test_a_network_is_priced_once_and_not_where_it_is_trained(store):
     with_it, without = (costs.estimate(sweep, tasks, 1).seconds for tasks in (left, trials))
     assert training > 0
     assert with_it == pytest.approx(without + training)
+
+
+@pytest.mark.parametrize("for_all", [False, True])
+def test_training_is_counted_once_for_each_network(store, for_all):
+    sweep = Sweep(
+        benchmark=Gaussian(dim_x=1, dim_theta=1), methods=(C2ST(),), gammas=(0.0, 0.1, 0.3),
+        design=TrialDesign(trials=2, n=20, k=10), networks=2, for_all_gammas=for_all,
+        recipe=Classifier(train=100, epochs=2),
+    )  # fmt: skip
+    before = costs.of(sweep, C2ST()).training
+    networks = {
+        training: 0.0
+        for task in sweep.tasks
+        if isinstance(task, TrainTask)
+        for training in task.trainings
+    }
+    assert len(networks) == (2 if for_all else 6)
+    recipes = [training.recipe.cost() for training in networks]
+    assert before == pytest.approx(costs.machine_slowdown() * sum(recipes))
+    left = progress.missing(sweep, store)
+    for task in left:
+        task.run(store, lambda fraction, live: None)
+    seconds = sum(trained_scores.load(store, training).seconds for training in networks)
+    run = progress.collect(sweep, store)
+    assert run.training["C2ST"] == pytest.approx(seconds)
+    assert costs.of(sweep, C2ST(), run).training == pytest.approx(seconds)
+    trainings = [task for task in left if isinstance(task, TrainTask)]
+    assert costs.estimate(sweep, trainings, 1, run).seconds == pytest.approx(seconds)
 
 
 def test_costs_are_measured_once_trials_have_run():

@@ -11,6 +11,7 @@ import pytest
 
 from tests.conftest import ROOT
 from validation_core import keys
+from validation_core import store as store_module
 from validation_core.describe import describe
 from validation_core.engine import SelfCheck
 from validation_core.store import Store
@@ -209,6 +210,24 @@ def test_an_unwritable_folder_is_said_and_replaced_in_memory(tmp_path):
     assert blocked.read_text() == "not a folder"
     again = Store.at(store.place())
     assert again.load("results", "k") is not None
+
+
+def test_what_was_kept_in_memory_is_written_once_the_disk_is_back(tmp_path, monkeypatch):
+    """Without another save."""
+    monkeypatch.setattr(store_module, "_AGAIN", 0.02)
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    store = Store(blocked / "cache")
+    keep(store, "k")
+    assert store.awaits_disk
+    blocked.unlink()
+    for _ in range(500):
+        if not store.awaits_disk:
+            break
+        time.sleep(0.02)
+    assert (blocked / "cache" / "results").exists()
+    assert not store.awaits_disk
+    assert not store.notices
 
 
 def test_the_folder_comes_from_the_environment(tmp_path, monkeypatch):

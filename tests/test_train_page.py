@@ -12,9 +12,11 @@ from validation_core.estimators import ESTIMATORS
 from validation_core.explorers.training.film import FilmStudy, examples
 from validation_core.explorers.training.found_verdict import FoundVerdictStudy
 from validation_core.explorers.training.fresh_table import FreshTableStudy
+from validation_core.explorers.training.learning_curve import ErrorAt, learning_curves, sentence
 from validation_core.explorers.training.mended import MendedNatsStudy, describe_mend
-from validation_core.explorers.training.nats import describe_nats
-from validation_core.simulators import GaussianLinear
+from validation_core.explorers.training.nats import describe_nats, nats_text
+from validation_core.simulators import SIMULATORS, GaussianLinear
+from validation_core.statistics.areas import Estimate
 
 PAGE = str(ROOT / "pages" / "train/page.py")
 QUERY = {
@@ -103,9 +105,43 @@ def test_an_example_sets_every_control_to_its_own_training():
         found = FoundVerdictStudy(training=study.training).load(services().store)
         mend = MendedNatsStudy(training=study.training)
         kept = mend.load(services().store)
-        for sentence in (*describe_nats(found.nats), *describe_mend(kept, mend.pairs)):
-            assert sentence in words(page), name
+        for said in (*describe_nats(found.nats), *describe_mend(kept, mend.pairs)):
+            assert said in words(page), name
         assert (study.simulator.quasi in words(page)) or not study.simulator.quasi
+
+
+def test_an_example_opens_where_it_shows_most_whatever_stood_there():
+    """Options of its task are its own; it opens at the network that is kept."""
+    page = opened({"task": "gaussian_linear", "gaussian_linear-dimensions": "2"})
+    page.button(key="example-Overfitting").click().run()
+    assert not page.exception
+    assert not [button for button in page.button if button.key == "train"]
+    assert "of epoch 60, the last" in words(page)
+    assert "gaussian_linear-dimensions" not in page.query_params
+
+
+def test_what_more_simulations_are_worth_is_drawn_for_every_task():
+    for simulator in SIMULATORS.values():
+        curves = learning_curves(simulator(), services().store)
+        page = opened({"task": simulator.name, "estimator": "ensemble"})
+        assert not page.exception
+        headings = [part.value for part in page.subheader]
+        assert ("Would more simulations help?" in headings) == bool(curves)
+        if curves:
+            assert {len(errors) for errors in curves.values()} == {4, 5}
+            for name, errors in curves.items():
+                said = sentence(curves, name)
+                assert ESTIMATORS[name].title in said
+                for one in (errors[0], errors[-1]):
+                    assert f"{nats_text(one.nats)} nats with {one.simulations:,}" in said
+
+
+def test_the_nearest_estimator_is_named_only_where_it_stands_apart():
+    near, far = (Estimate(value, 0.01) for value in (0.1, 0.2))
+    apart = {"nsf": [ErrorAt(400, near, 3)], "maf": [ErrorAt(400, far, 3)]}
+    assert "the nearest to p is: Neural spline flow, 0.10" in sentence(apart, "maf")
+    alike = {**apart, "diffusion": [ErrorAt(400, Estimate(0.11, 0.01), 1)]}
+    assert "none of the 3 stands apart" in sentence(alike, "maf")
 
 
 def test_the_table_of_a_verdict_that_ships_is_drawn_to_be_opened_or_saved():
@@ -131,7 +167,8 @@ def test_what_a_link_asks_and_no_estimator_has_is_said():
 def test_a_first_visit_shows_a_film_its_verdict_and_its_mend_without_a_button():
     page = opened({})
     assert not page.exception
-    assert len(page.get("bidi_component")) == 3  # the film, the card and the scoreboard
+    # the film, the card, the learning curve and the scoreboard
+    assert len(page.get("bidi_component")) == 4
     labels = [button.label for button in page.button]
     assert not [label for label in labels if label.startswith(("Train", "Diagnose", "Mend"))]
     assert not services().engine.jobs()
@@ -146,9 +183,10 @@ def test_a_task_without_a_scoreboard_says_so():
     assert "Two moons" in said
 
 
-def test_what_is_not_trained_here_yet_has_its_scoreboard():
+def test_what_is_not_trained_here_yet_has_its_curve_and_scoreboard():
     page = opened({"estimator": "diffusion"})
     assert not page.exception
     assert [button for button in page.button if button.label.startswith("Train")]
-    assert [part.value for part in page.subheader] == ["Which test finds it first?"]
-    assert len(page.get("bidi_component")) == 2  # with the exact posterior
+    headings = ["Would more simulations help?", "Which test finds it first?"]
+    assert [part.value for part in page.subheader] == headings
+    assert len(page.get("bidi_component")) == 3  # with the exact posterior

@@ -95,7 +95,9 @@ def test_a_known_network_gives_a_film_of_one_frame_without_training(filmed, monk
     monkeypatch.setattr(MaskedAutoregressiveFlow, "learn", None)
     still = FilmStudy(simulator=STUDY.simulator, recipe=STUDY.recipe, still=True)
     shown = still.compute(filmed.store, lambda fraction, live: None)
-    assert len(shown.epochs) == 1
+    assert shown.epochs.tolist() == [filmed.film.epochs[filmed.film.best]]
+    assert still.kept_epoch(shown) == STUDY.kept_epoch(filmed.film) == shown.epochs[0]
+    assert pictures.changes(shown) == ["The held-out loss is lowest here."]
     assert shown.ratios[0] == pytest.approx(filmed.film.ratios[filmed.film.best], abs=1e-5)
 
 
@@ -131,7 +133,7 @@ def test_every_picture_is_made_for_data_of_many_dimensions(filmed):
     wide = filmed.film._replace(places=rng.standard_normal((film.PLACES, 10)))
     wide = wide._replace(x=rng.standard_normal((film.PAIRS, 10)))
     wide = wide._replace(floor=float("nan"))  # and for losses that are no nats
-    assert pictures.payload(wide, STUDY.simulator).body
+    assert pictures.payload(wide, STUDY.simulator, 0).body
 
 
 def test_the_ball_is_chosen_and_counted_on_different_draws():
@@ -211,6 +213,6 @@ def test_one_parameter_is_drawn_too(tmp_path):
     study.run(store, lambda *_: None)
     one = study.load(store)
     task = pictures.task_payload(film.filmed_task(simulator, 0), simulator)
-    for payload in (task, pictures.payload(one, simulator, sweep=True)):
+    for payload in (task, pictures.payload(one, simulator, 0, sweep=True)):
         assert "Draws of one parameter lie one above the other." in str(payload)
         assert "Each x is one number" in str(payload)

@@ -127,8 +127,14 @@ class Scoreboard:
     gammas: tuple[float, ...] = SIMULATIONS
     sizes: tuple[int, ...] = SIZES
     seeds: tuple[int, ...] = SEEDS
+    once: tuple[int, ...] = ()
+    """Those N that are run on the first training alone."""
     tests: tuple[Method, ...] = TESTS
     trials: int = TRIALS
+
+    def seeds_at(self, n: int) -> tuple[int, ...]:
+        """Seeds of the trainings that are tested at this N."""
+        return self.seeds[:1] if n in self.once else self.seeds
 
     def study(self, gamma: float, n: int, seed: int) -> ScoreboardStudy:
         """The trials at one N on one estimator."""
@@ -157,7 +163,8 @@ class Scoreboard:
         nats = (self.nats(gamma, seed) for seed, gamma in product(self.seeds, self.gammas))
         trials = (
             self.study(gamma, n, seed)
-            for n, seed, gamma in product(self.sizes, self.seeds, self.gammas)
+            for n in self.sizes
+            for seed, gamma in product(self.seeds_at(n), self.gammas)
         )
         return (*nats, *trials)
 
@@ -261,7 +268,7 @@ def _rows(board: Scoreboard, store: Store, gamma: float, level: float) -> Iterat
     run = {
         n: [
             outcomes
-            for seed in board.seeds
+            for seed in board.seeds_at(n)
             if (outcomes := board.study(gamma, n, seed).load(store)) is not None
         ]
         for n in sorted(board.sizes)
@@ -287,7 +294,10 @@ def shipped() -> tuple[Scoreboard, ...]:
     )
     velocities = (  # they draw ten times slower
         Scoreboard(
-            benchmark=Trained(task=task, estimator=estimator), gammas=_FEW, sizes=(100, 300, 1000)
+            benchmark=Trained(task=task, estimator=estimator),
+            gammas=_FEW,
+            sizes=(100, 300, 1000),
+            once=(1000,),
         )
         for task, estimator in product(_TASKS, _VELOCITIES)
     )

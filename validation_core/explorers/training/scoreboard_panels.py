@@ -168,7 +168,8 @@ def _trainings(board: Scoreboard) -> str:
     tables = f"{board.trials} tables"
     if len(board.seeds) == 1:
         return f"One training with {tables}"
-    return f"Means over {len(board.seeds)} trainings with {tables} each"
+    once = f" (one at N = {list_text([f'{n:,}' for n in board.once])})" if board.once else ""
+    return f"Means over {len(board.seeds)} trainings{once} with {tables} each"
 
 
 def _rates(row: MethodRow, sizes: Sequence[int]) -> Rates:
