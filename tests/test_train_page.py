@@ -117,7 +117,8 @@ def test_an_example_opens_where_it_shows_most_whatever_stood_there():
     assert not page.exception
     assert not [button for button in page.button if button.key == "train"]
     assert "of epoch 60, the last" in words(page)
-    assert "gaussian_linear-dimensions" not in page.query_params
+    assert words(page).count("not those of the network above") == 2
+    assert "not those of the network above" not in words(opened({}))
 
 
 def test_what_more_simulations_are_worth_is_drawn_for_every_task():

@@ -57,8 +57,8 @@ def show(known: Known, answers: Answers, asked: Asked) -> None:
 
 
 def show_kept(name: str, kept: Card) -> None:
-    """The card of a diagnosis that has ended, under a name of its own."""
-    _draw(once(("kept card", name), lambda: card.html(kept)))
+    """The card of a diagnosis that has ended, under a name of its own; no text is to come."""
+    _draw(once(("kept card", name), lambda: f'<div class="npt-kept">{card.html(kept)}</div>'))
 
 
 def _draw(html: str) -> None:
@@ -69,10 +69,11 @@ def _draw(html: str) -> None:
 @cache
 def _component() -> Callable[..., Any]:
     paper = ".npt-card { --paper: var(--st-background-color); color: var(--st-text-color); }"
+    kept = ".npt-kept .npt-card :is(dd, .picture) { min-height: 0; }"
     return st.components.v2.component(
         "nptlab_card",
         html='<div class="npt-place"></div>\n',
-        css=f"{card.css()}{paper} .npt-place {{ min-height: 30rem; }}",
+        css=f"{card.css()}{paper} {kept} .npt-place:not(:has(.npt-kept)) {{ min-height: 30rem; }}",
         js=_FILL,
         isolate_styles=False,
     )

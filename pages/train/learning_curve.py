@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.train.scoreboard import USUAL
 from pages.ui import address, live
 from pages.ui.services import services
 from validation_core import keys
@@ -17,6 +18,8 @@ def show(study: FilmStudy) -> None:
     if not curves:
         return
     st.subheader("Would more simulations help?", anchor=False)
+    if not study.usual:
+        st.caption(USUAL)
     known = [one.trainings for errors in curves.values() for one in errors]
     live.chart(
         live.once(

@@ -9,6 +9,9 @@ from validation_core.explorers.training.film import FilmStudy
 from validation_core.explorers.training.scoreboard import Scoreboard
 from validation_core.text import list_text
 
+USUAL = "Of estimators with their usual options, not those of the network above."
+"""What stands over results that the network above has no part in."""
+
 
 @address.fragment
 def show(study: FilmStudy) -> None:
@@ -24,6 +27,8 @@ def show(study: FilmStudy) -> None:
             f"the tasks {list_text(list(tasks))}, with their usual options."
         )
         return
+    if not study.usual:
+        st.caption(USUAL)
     at = float(study.recipe.simulations)
     run = (f"{one.gamma:g}:{one.most}" for one in shown)
     live.chart(

@@ -38,5 +38,5 @@ def ships(run: InferenceRun) -> bool:
 
 
 def shipped() -> tuple[Study[Any], ...]:
-    """Those terms, and the bounds and the joint test of the first run."""
-    return (*shipped_terms(), BoundsStudy(of=FIRST), JointTestStudy.about(FIRST))
+    """Those terms, and the first run with its bounds and its joint test."""
+    return (*shipped_terms(), FIRST, BoundsStudy(of=FIRST), JointTestStudy.about(FIRST))

@@ -145,6 +145,11 @@ class FilmStudy(Study[Film], spec="training_film"):
         """The network's key: what reads it waits for the film."""
         return frozenset() if self.still else frozenset({self.training.key})
 
+    @property
+    def usual(self) -> bool:
+        """Whether the estimator has its usual options for so many simulations."""
+        return self.recipe == type(self.recipe)().for_simulations(self.recipe.simulations)
+
     def kept_epoch(self, film: Film) -> int:
         """The epoch of the network that is kept: with patience of the lowest held-out loss."""
         return int(film.epochs[film.best if self.recipe.patience else -1])
