@@ -29,6 +29,7 @@ from validation_core.explorers.highdim.sphere_flow import study as sphere_flow
 from validation_core.explorers.playground import study as playground
 from validation_core.explorers.playground.study import METHODS, POWER_BETAS
 from validation_core.methods import Uniform
+from validation_core.precision import SMALLEST_PVALUE
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.store import Store
@@ -199,7 +200,7 @@ def test_power_of_the_playground(case, shipped, decide):
     tallies = trials.run_trials(study.benchmark, gamma, read, running, study.design, range(TRIALS))
     for method, tally in zip(running, tallies, strict=True):
         kept = seen.trial_pvalues[METHODS.index(method), POWER_BETAS.index(beta), index, :TRIALS]
-        decide(np.maximum(tally.pvalues, playground.SMALLEST_PVALUE), kept)
+        decide(np.maximum(tally.pvalues, SMALLEST_PVALUE), kept)
 
 
 @cases("ranks", [(study,) for study in STRIP], 1)
@@ -247,7 +248,7 @@ def test_power_of_the_workbench(case, shipped, decide):
     laws = study.laws_at(score, gamma, rows)
     pvalues = study.trial_pvalues(score, gamma, laws, range(TRIALS))
     kept = study.load(shipped).pvalues[:, :, index, :TRIALS]
-    decide(np.maximum(pvalues, conformal.SMALLEST_PVALUE), kept)
+    decide(np.maximum(pvalues, SMALLEST_PVALUE), kept)
 
 
 @cases("networks", NETWORKS, 4)

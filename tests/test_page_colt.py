@@ -68,7 +68,7 @@ def _small(monkeypatch):
     monkeypatch.setattr(colt_paper, "MapTask", partial(MapTask, **SMALL))
     monkeypatch.setattr(colt_paper, "FINE", {})
     monkeypatch.setattr(
-        colt_paper, "CLASSIFIER", Classifier(epochs=3, batch=32, hidden=8, layers=2)
+        colt_paper, "FEW_PAIRS", Classifier(epochs=3, batch=32, hidden=8, layers=2)
     )
     monkeypatch.setattr(map_draws, "SHOWN", 30)
     monkeypatch.setattr(map_draws, "TRUTHS", 25)

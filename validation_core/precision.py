@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike
 
 from validation_core.types import Array
 
+SMALLEST_PVALUE = 1e-7
+"""Half precision knows no smaller p-value: those that it keeps are raised to this one."""
+
 _COARSE = 1e-3  # of a column's range: rounding beyond this shows
 _LONG = 8  # entries that have a range of their own
 

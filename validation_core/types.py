@@ -11,7 +11,7 @@ statistic works on the last axis and broadcasts over leading ones, so that R tri
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NamedTuple, Protocol, SupportsFloat, runtime_checkable
 
@@ -55,6 +55,12 @@ class Joint:
 
     theta: Array
     x: Array
+
+    @classmethod
+    def joined(cls, parts: Sequence[Joint]) -> Joint:
+        """The rows of several, one after another."""
+        thetas, xs = zip(*((part.theta, part.x) for part in parts), strict=True)
+        return cls(np.concatenate(thetas), np.concatenate(xs))
 
     def __len__(self) -> int:
         return len(self.theta)

@@ -21,18 +21,16 @@ from validation_core.benchmarks.tree import Tree
 from validation_core.localization import GammaMapsStudy, MapTask
 from validation_core.methods import C2ST, METHODS, CoLT
 from validation_core.methods.base import Method
-from validation_core.scores.classifier import Classifier, TableClassifier
+from validation_core.scores.classifier import TableClassifier
 from validation_core.scores.localizer import Embedding
 from validation_core.scores.trained_scores import Simulated, Training
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.presets import NETWORKS, PERTURBATIONS
+from validation_core.sweep.presets import FEW_PAIRS, NETWORKS, PERTURBATIONS
 from validation_core.sweep.trials import TrialDesign
 from validation_core.types import Benchmark, Preset
 
 TreeModel = Literal["ideal", "diffusion"]
 EMBEDDINGS = cast("tuple[Embedding, ...]", get_args(Embedding))
-CLASSIFIER = Classifier(epochs=200, lr=3e-3, batch=128, hidden=128, keep_best=True)
-"""C2ST's classifier: few true pairs, so a fast rate and the best held-out step."""
 TRIALS = 200
 """Batches of the paper."""
 SIZES = {
@@ -100,7 +98,7 @@ def contest(
         embeddings: CoLT's embeddings, a sweep each.
         for_all_gammas: train one network of each kind, not one for each gamma.
     """
-    table = TableClassifier(n=design.n, k=design.k, recipe=CLASSIFIER)
+    table = TableClassifier(n=design.n, k=design.k, recipe=FEW_PAIRS)
 
     def sweep(*methods: Method, beta: float = 0.0) -> Sweep:
         return Sweep(

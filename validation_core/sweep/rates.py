@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from validation_core.statistics import binomial_bounds, wilson
 from validation_core.types import NetworkCount, PowerCell
@@ -28,7 +29,17 @@ def rate_interval(cell: PowerCell) -> RateInterval:
     With one network it is Wilson's. Several networks are tested on the same draws, so that their
     trials do not add up: the interval reaches from the lowest to the highest of theirs.
     """
-    low, high = wilson(*np.transpose(counts_of(cell)))
+    return interval_over_networks(*np.transpose(counts_of(cell)))
+
+
+def interval_over_networks(rejections: ArrayLike, trials: ArrayLike) -> RateInterval:
+    """From the lowest to the highest end of each network's 95% interval.
+
+    Args:
+        rejections: of each network.
+        trials: of each network.
+    """
+    low, high = wilson(np.asarray(rejections), np.asarray(trials))
     return RateInterval(float(low.min()), float(high.max()))
 
 

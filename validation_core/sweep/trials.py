@@ -254,7 +254,7 @@ def calibration_scores(
     chunks = _chunks(range(-POOL, 0), _pooled_at_once(benchmark))
     return np.concatenate(
         [
-            score(*_joined([_truths(benchmark, gamma, design, t) for t in chunk]))
+            _scores_of(score, [_truths(benchmark, gamma, design, t) for t in chunk])
             for chunk in chunks
         ]
     )
@@ -439,10 +439,10 @@ def _scored(
     if draw.kind != "pooled":
         return [scores.apply(score, cast("Any", rows)) for rows in drawn]
     blocks = cast("Sequence[TwoSamples]", drawn)
-    q = score(*_joined([rows.q for rows in blocks])).reshape(len(blocks), -1)
+    q = _scores_of(score, [rows.q for rows in blocks]).reshape(len(blocks), -1)
     p: Array = np.empty((len(blocks), 0))
     if not all(_calibrated(each.method) for each in same):
-        p = score(*_joined([rows.p for rows in blocks])).reshape(len(blocks), -1)
+        p = _scores_of(score, [rows.p for rows in blocks]).reshape(len(blocks), -1)
     return [BlockScores(one_p, one_q) for one_p, one_q in zip(p, q, strict=True)]
 
 
@@ -541,9 +541,10 @@ def _truths(benchmark: Benchmark, gamma: float, design: TrialDesign, trial: int)
     return sampling.truths(benchmark, gamma, design.n, design.n, rng)
 
 
-def _joined(parts: Sequence[Joint]) -> tuple[Array, Array]:
-    """theta and x of several samples, concatenated."""
-    return np.concatenate([j.theta for j in parts]), np.concatenate([j.x for j in parts])
+def _scores_of(score: Score, parts: Sequence[Joint]) -> Array:
+    """Scores of the rows of several samples."""
+    rows = Joint.joined(parts)
+    return score(rows.theta, rows.x)
 
 
 def _chunks(trials: range, size: int) -> Iterator[range]:

@@ -149,8 +149,7 @@ class InferenceRun(Study[RunResult], spec="run"):
 
 def simulate_datasets(model: Model, seed: int, which: Sequence[int]) -> Joint:
     """Simulate these data sets, each from its own stream: theta (V, D), x (V, M')."""
-    rows = [model.simulate(1, stream(seed, "data set", k)) for k in which]
-    return Joint(np.concatenate([r.theta for r in rows]), np.concatenate([r.x for r in rows]))
+    return Joint.joined([model.simulate(1, stream(seed, "data set", k)) for k in which])
 
 
 class _RunTerms(NamedTuple):

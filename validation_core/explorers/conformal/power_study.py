@@ -15,7 +15,6 @@ from validation_core.explorers.conformal.study import (
     FEW,
     PAPER_M,
     POWER_BETAS,
-    SMALLEST_PVALUE,
     TRIALS,
     TRIALS_AT_ONCE,
     ConformalStudy,
@@ -28,6 +27,7 @@ from validation_core.explorers.conformal.study import (
 )
 from validation_core.methods.base import Method
 from validation_core.pieces import slices
+from validation_core.precision import SMALLEST_PVALUE
 from validation_core.rng import Streams, stream
 from validation_core.scores.trained_scores import Training
 from validation_core.study import Report, Study
@@ -130,7 +130,7 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
             for trial in trials
         ]
         p, q = (
-            score(self.betas, _joined(side), index).reshape(len(self.betas), len(trials), -1)
+            score(self.betas, Joint.joined(side), index).reshape(len(self.betas), len(trials), -1)
             for side in ([each.p for each in drawn], [each.q for each in drawn])
         )
         at_beta = [
@@ -155,12 +155,6 @@ def conformal_pvalues(
         blocks = BlockScores(np.empty(0), scored.q, law) if calibrated else scored
         out[i] = method.test(blocks, cast("Any", rngs)).pvalue
     return out
-
-
-def _joined(parts: Sequence[Joint]) -> Joint:
-    return Joint(
-        np.concatenate([part.theta for part in parts]), np.concatenate([part.x for part in parts])
-    )
 
 
 def over_m(learned: Learned, n: int = N) -> ConformalPower:

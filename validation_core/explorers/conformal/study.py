@@ -60,7 +60,6 @@ _SCORE_BINS = 40
 _LEVELS = 20  # of the oracle
 _FAR = 100.0  # standard deviations of a score that anyone looks at
 _FEW_ROWS = 2048  # of p that the oracle scores, while a network learns
-SMALLEST_PVALUE = 1e-7  # half precision knows no smaller p-value
 TRIALS_AT_ONCE = 10  # trials tested at once
 ScoreOfRows = Callable[[Sequence[float], Joint, int], Array]
 """Scores (B, n) of rows at some betas and the gamma of an index."""

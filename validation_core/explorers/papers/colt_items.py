@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from validation_core.estimators.diffusion import STEPS, Diffusion
 from validation_core.explorers.papers.item import Item, Link
-from validation_core.sweep.colt_paper import ANISOTROPIC, CLASSIFIER, SIZES, TRIALS
+from validation_core.sweep.colt_paper import ANISOTROPIC, SIZES, TRIALS
+from validation_core.sweep.presets import FEW_PAIRS
 from validation_core.text import list_text
 
 _COLT = "colt"
@@ -224,7 +225,7 @@ ITEMS: tuple[Item, ...] = (
         "with random references.",
         "differs",
         "SBC and TARP as there. C2ST learns from every draw of a table, at a faster rate "
-        f"({CLASSIFIER.epochs} epochs at {CLASSIFIER.lr:g}, the paper's 1000 at 1e-5).",
+        f"({FEW_PAIRS.epochs} epochs at {FEW_PAIRS.lr:g}, the paper's 1000 at 1e-5).",
         (_POWER,),
         ("c2st", "sbc", "tarp"),
     ),

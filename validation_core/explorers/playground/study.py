@@ -25,6 +25,7 @@ from validation_core.benchmarks.tree import Tree
 from validation_core.localization.outline import rims, stacked
 from validation_core.methods import C2ST, SBC, CoLT, Multiple, Uniform
 from validation_core.methods.base import Method
+from validation_core.precision import SMALLEST_PVALUE
 from validation_core.rng import common, stream
 from validation_core.scores import trained_scores
 from validation_core.scores.classifier import Classifier, TrainedClassifier
@@ -80,7 +81,6 @@ _GRID = 61  # points a side at which distances are known, for the outline
 _ROOM = 0.15  # of the frame's width, beyond that
 _TAIL = 0.03  # of x, left outside at either end
 _FRAME = 0.02  # of all draws shown, left outside the frame of theta at either end
-SMALLEST_PVALUE = 1e-7  # half precision knows no smaller p-value
 
 
 def _benchmarks() -> tuple[Benchmark, ...]:

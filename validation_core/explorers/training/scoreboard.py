@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from validation_core import statistics
 from validation_core.benchmarks.trained import SIMULATIONS, EstimatorName, TaskName, Trained
 from validation_core.explorers.training.nats import Nats, NatsStudy
 from validation_core.methods import C2ST, DC, SBC, TARP, CoLT, Multiple, Omnibus, Uniform
@@ -26,6 +25,7 @@ from validation_core.scores.upload_training import UploadTraining
 from validation_core.statistics.areas import Estimate
 from validation_core.study import Report, Study
 from validation_core.sweep.plan import Sweep, SweepPlace
+from validation_core.sweep.rates import interval_over_networks
 from validation_core.sweep.trials import TrialDesign
 from validation_core.types import Array, Interval
 
@@ -184,8 +184,7 @@ class PowerAtN(NamedTuple):
     @property
     def interval(self) -> Interval:
         """The rate, from the lowest to the highest end of the estimators' Wilson intervals."""
-        low, high = statistics.wilson(np.array(self.rejections), np.array(self.trials))
-        return Interval.of(self.rate, low.min(), high.max())
+        return Interval.of(self.rate, *interval_over_networks(self.rejections, self.trials))
 
 
 class MethodRow(NamedTuple):
