@@ -22,12 +22,17 @@ def remarks(chosen: CompareChoice, progress: Progress) -> None:
     seen = f"{loud.label} rejects in {share_text(loud.rate)} of the trials"
     said = capitalise(", ".join(filter(None, (at, seen))))
     st.markdown(f"**Why the tests disagree.** {said}.")
-    st.markdown("\n".join(_sentence(remark) for remark in conflict.remarks))
+    here = chosen.comparison.name if chosen.comparison else ""
+    st.markdown("\n".join(_sentence(remark, here) for remark in conflict.remarks))
 
 
-def _sentence(remark: Remark) -> str:
+def _sentence(remark: Remark, here: str) -> str:
+    """A remark, with the demonstration that shows it unless that is the figure on the page."""
     cell = remark.silent
-    return f"- **{cell.label}** rejects in {share_text(cell.rate)}: {remark.why}"
+    said = f"- **{cell.label}** rejects in {share_text(cell.rate)}: {remark.why}"
+    if remark.shown_by in ("", here):
+        return said
+    return f"{said} *Why they disagree* has a case of it: {presets.by_name(remark.shown_by).title}"
 
 
 def demonstrations() -> None:
