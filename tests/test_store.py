@@ -214,7 +214,7 @@ def test_an_unwritable_folder_is_said_and_replaced_in_memory(tmp_path):
 
 def test_what_was_kept_in_memory_is_written_once_the_disk_is_back(tmp_path, monkeypatch):
     """Without another save."""
-    monkeypatch.setattr(store_module, "_AGAIN", 0.02)
+    monkeypatch.setattr(store_module, "RETRY", 0.02)
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     store = Store(blocked / "cache")

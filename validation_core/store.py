@@ -65,7 +65,8 @@ _BOUNDED: tuple[StoreKind, ...] = ("models", "results", "tables")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _ABOUTS = 20_000  # files whose description is remembered
 _STALE = 3600.0
-_AGAIN = 5.0  # seconds until an unwritable folder is tried again
+RETRY = 5.0
+"""Seconds until an unwritable folder is tried again."""
 _IN_MEMORY = 512 * 2**20  # bytes kept in memory while the disk takes none
 # Errors of the system rather than of the file.
 _NOT_THE_FILE = {
@@ -620,7 +621,7 @@ def flush_and_clear() -> None:
 
 def _wait(reference: weakref.ref[Store]) -> None:
     while True:
-        time.sleep(_AGAIN)
+        time.sleep(RETRY)
         store = reference()
         if store is None:
             return

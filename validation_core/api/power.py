@@ -153,6 +153,7 @@ def power(
         beside = [*(name for name, value in asked.items() if value), *own.changed, *options]
         wanted = published(benchmark, beside, trials, alpha, networks)
     else:
+        on = resolve_benchmark(benchmark, options)
         lacking = [name for name, value in asked.items() if not value]
         if lacking:
             raise ValueError(
@@ -160,12 +161,7 @@ def power(
                 'methods=["sbc"].'
             )
         wanted = own.sweep(
-            resolve_benchmark(benchmark, options),
-            [resolve_method(method, {}) for method in several],
-            gammas,
-            trials,
-            alpha,
-            networks,
+            on, [resolve_method(method, {}) for method in several], gammas, trials, alpha, networks
         )
     result, problem = count(wanted, store or Store.usual(), progress, engine)
     if problem:
