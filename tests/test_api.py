@@ -304,8 +304,7 @@ def test_a_figure_brings_what_it_is_of(store, beside, capsys):
 def test_numbers_of_numpy_are_numbers(store, table):
     design = {"methods": "sbc", "progress": False, "store": store}
     plain = npt.power("boundary", 1, trials=5, n=20, k=10, **design)
-    counted = (np.int64(value) for value in (5, 20, 10))
-    trials, n, k = counted
+    trials, n, k = np.array([5, 20, 10])
     given = npt.power("boundary", [np.float64(1)] * 2, trials=trials, n=n, k=k, **design)
     assert [asdict(cell) for cell in given.cells] == [asdict(cell) for cell in plain.cells]
     here = npt.observation(table, np.int64(3), local=False, progress=False)

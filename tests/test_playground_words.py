@@ -210,7 +210,8 @@ def test_equally_good_tests_are_told_as_such():
         ),
         (
             [0.2, 0.3, 0.06, 0.87, 0.1],
-            "6% of repeats, from which one other test cannot be told; CoLT would in 87%, the mo",
+            "6% of repeats, from which one other test cannot be told; CoLT would in 87%, the "
+            "most.",
         ),
         (
             [0.2, 0.3, 0.5, 0.87, 0.1],
@@ -233,11 +234,13 @@ def test_equally_good_tests_are_told_as_such():
         ([1, 1, 1, 1, 1], "100% of repeats, as would all five tests."),
         (
             [0.2, 0.3, 1, 0.995, 0.005],
-            "100% of repeats, from which one other test cannot be told; SBC would in 0.5%, the",
+            "100% of repeats, from which one other test cannot be told; SBC would in 0.5%, the "
+            "few",
         ),
         (
             [0.135, 0.16, 0.145, 0.13, 0.035],
-            "14% of repeats; Multiple would in 16%, from which three other tests cannot be told",
+            "14% of repeats; Multiple would in 16%, from which three other tests cannot be told; "
+            "SBC",
         ),
         (
             [0.04, 0.05, 0.04, 0.045, 0.03],

@@ -216,7 +216,7 @@ def test_training_is_counted_once_for_each_network(store, for_all):
     )  # fmt: skip
     before = costs.of(sweep, C2ST()).training
     networks = {
-        training: 0.0
+        training
         for task in sweep.tasks
         if isinstance(task, TrainTask)
         for training in task.trainings

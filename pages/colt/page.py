@@ -140,9 +140,9 @@ def _results(chosen: ColtChoice) -> None:
         horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"
     ):
         view = segmented("View", VIEWS, "view", label_visibility="collapsed")
-        nats = nats_line(chosen.benchmark, chosen.gammas, services().store)
-        about = f"{chosen.benchmark.label}: {chosen.benchmark.summary}."
         if view != "Papers":  # whose tables and figures have benchmarks of their own
+            nats = nats_line(chosen.benchmark, chosen.gammas, services().store)
+            about = f"{chosen.benchmark.label}: {chosen.benchmark.summary}."
             st.caption(f"{about} {nats}".strip(), width="content")
     address.owned("gamma", owner(chosen.benchmark))
     if view == "Power":
