@@ -53,7 +53,8 @@ def _tables(which: slice) -> None:
         "Training of the localizers",
         _PRESETS,
         "tables",
-        help="Interactive: seconds each. Paper: steps and rate of its Table 2, minutes each.",
+        help="Interactive: seconds each. Paper: steps and rate of its Table 2, hours of one core "
+        "for each localizer of the MLP.",
     )
     st.caption(KEY)
     for table in colt_tables(preset)[which]:
@@ -113,9 +114,10 @@ def _errors() -> None:
     _power(panels, "strength gamma")
     if curved and error in colt_paper.FIGURE_3:
         st.caption(
-            "With x in 50 dimensions or more it moves the sines of the map by a turn and more "
-            "(their arguments have a standard deviation of 6 to 8, in fewer dimensions of 1 to "
-            "3), and no test finds any of the four errors. A small gain hardly bends: at 0.1, a "
+            "With x in 50 dimensions or more it moves the sines of the map far along (each one's "
+            "argument has a standard deviation over x of about 4 in 50 dimensions and 6 in 100, "
+            "in fewer of 1 to 2), and no test finds any of the four errors. A small gain hardly "
+            "bends: at 0.1, a "
             "setting of the other views, CoLT finds the heavy tail of (100, 100) in 20 of 20 "
             "tables at gamma = 0.3 and at 0.6."
         )

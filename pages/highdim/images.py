@@ -116,5 +116,6 @@ def _about(study: ImagesStudy) -> str:
         f"{recipe.train:,} images at each gamma, {recipe.epochs} epochs from rate "
         f"{recipe.lr:g}, {schedule}. Uniform "
         f"draws its calibration counts from the law of {study.trials * study.n:,} scores of p. "
-        "The paper's Fig. 3 is the power at beta = 0.95 (Section 5.2, Appendix B.3)."
+        "The paper's Fig. 3 has both, solid at beta = 0 and dashed at 0.95 (Section 5.2, "
+        "Appendix B.3)."
     )

@@ -174,10 +174,16 @@ def pick_by_weight(
 
     Systematic: a draw of weight w is picked w count times, up to one.
     """
-    n, k, _ = q.shape
+    n = len(q)
+    at = (np.arange(count) + rng.random((n, 1))) / count
+    return q[np.arange(n)[:, None], places_by_weight(weight, at)]
+
+
+def places_by_weight(weight: Float, at: Float) -> NDArray[np.int64]:
+    """Columns of weights (n, K) where their running share passes `at` (n, count), in [0, 1)."""
+    n, k = weight.shape
     total = np.cumsum(weight, axis=1)
     total /= total[:, -1:]
-    at = (np.arange(count) + rng.random((n, 1))) / count
     row = np.arange(n)[:, None]
     places = np.searchsorted((total + row).ravel(), (at + row).ravel(), side="right")
-    return q[row, np.clip(places.reshape(n, count) - k * row, 0, k - 1)]
+    return np.clip(places.reshape(at.shape) - k * row, 0, k - 1)

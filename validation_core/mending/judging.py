@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import softmax
 
 from validation_core import sampling
+from validation_core.mending.function import places_by_weight
 from validation_core.relabelling import exact_test
 from validation_core.relabelling.pools import PLAYERS
 from validation_core.rng import stream
@@ -47,12 +48,9 @@ def resampled_table(
         rng: picks them.
     """
     n, slots = log_weight.shape
-    total = np.cumsum(softmax(log_weight, axis=1), axis=1)
-    row = np.arange(n)[:, None]
-    places = np.searchsorted((total + row).ravel(), (rng.random((n, count)) + row).ravel())
-    place = np.clip(places.reshape(n, count) - slots * row, 0, slots - 1)
+    place = places_by_weight(softmax(log_weight, axis=1), rng.random((n, count)))
     every = np.concatenate([table.theta[:, None], table.q[:, : slots - 1]], axis=1)
-    return PosteriorTable(table.theta, table.x, every[row, place])
+    return PosteriorTable(table.theta, table.x, every[np.arange(n)[:, None], place])
 
 
 def verdict_pvalue(

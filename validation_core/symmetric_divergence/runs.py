@@ -164,8 +164,8 @@ class _RunTerms(NamedTuple):
     @classmethod
     def of(cls, result: RunResult) -> _RunTerms:
         """The terms of a result."""
-        d = np.asarray(importance_weighted(result.truth, result.draws, MS))
-        return cls(d, int((~result.ok).sum()), result.seconds)
+        d = importance_weighted(result.truth, result.draws, MS)
+        return cls(d.astype(np.float32), int((~result.ok).sum()), result.seconds)
 
 
 @dataclass(frozen=True, kw_only=True)

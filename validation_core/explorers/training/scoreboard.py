@@ -56,9 +56,7 @@ TESTS: tuple[Method, ...] = (
 """The verdict without learned scores, tests of ranks, and tests that learn a score."""
 
 
-_FEW = (400.0, 1000.0, 2000.0)
-_MANY = (*_FEW, 10_000.0)
-_MOST = (*_MANY, 100_000.0)
+_FEW = SIMULATIONS[:3]  # of networks that a visitor could train while looking on
 _TASKS: tuple[TaskName, ...] = ("two_moons", "gaussian_mixture", "sir", "gaussian_linear")
 _FLOWS: tuple[EstimatorName, ...] = ("nsf", "maf")
 _VELOCITIES: tuple[EstimatorName, ...] = ("diffusion", "flow_matching")
@@ -320,7 +318,7 @@ def shipped_estimators() -> tuple[ShippedEstimator, ...]:
     return tuple(
         ShippedEstimator(Trained(task=task, estimator=estimator), simulations)
         for task, estimator in product(_TASKS, (*_FLOWS, *_VELOCITIES))
-        for simulations in (_MOST if estimator in _FLOWS else _MANY)
+        for simulations in SIMULATIONS
     )
 
 
