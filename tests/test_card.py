@@ -14,8 +14,8 @@ from tests import flows
 from tests.conftest import QUICK
 from tests.fixed_claims import FixedClaims
 from tests.reports import HOSTILE, diagnosed, table
-from validation_core import Store
-from validation_core.diagnosis import verdict
+from validation_core import Store, diagnosis
+from validation_core.diagnosis import examples, tasks
 from validation_core.diagnosis.card import diagnosis_card, typeset
 from validation_core.diagnosis.card import pictures as draw
 from validation_core.diagnosis.card.inputs import CardInputs
@@ -33,6 +33,7 @@ from validation_core.methods import SBC, Omnibus
 from validation_core.relabelling.claims import Claims
 from validation_core.report import card as shown
 from validation_core.scores.upload_training import USUAL, trained_by
+from validation_core.store import SHIPPED
 from validation_core.tables import Upload
 
 QUESTIONS = ("size", "over_x", "in_theta", "cause")
@@ -124,6 +125,20 @@ def test_an_exact_q_gets_a_card_that_says_what_was_worth_saying(tmp_path):
     assert "in one parameter" in facts["Could be missed"]
     assert "bring about 4,000 simulations" in steps
     assert result.card.picture.title == "What would have been found"
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05])
+def test_power_is_told_of_the_level_that_it_was_counted_at(tmp_path, alpha):
+    """Simulated tables ship at level 5%: at another the verdict's own curve stands for them."""
+    upload, store = examples.exact(), Store(tmp_path, gallery=SHIPPED)
+    methods = diagnosis.default_methods()
+    records, _ = tasks.records(store, upload, methods, 0)
+    found = diagnosis.verdict(records, upload, alpha=alpha, seed=0)
+    answers = answered_questions(store, upload, methods, 0)
+    missed = words(diagnosis_card(found, answers))[0]["Could be missed"]
+    sentences = answers["sensitivity"].describe(found)
+    assert ("below about" in missed) == (alpha != 0.05)
+    assert all(("at level 0.05" in each) == (alpha != 0.05) for each in sentences)
 
 
 def test_a_card_waits_for_what_is_to_come():
@@ -446,7 +461,7 @@ SURFACES = {
 
 @pytest.mark.parametrize("surface", SURFACES, ids=("page", "terminal", "python"))
 def test_advice_can_be_followed_where_it_is_read(surface):
-    pending = verdict([], table(), pending=3)
+    pending = diagnosis.verdict([], table(), pending=3)
     assert diagnosis_card(pending, {}).sentence == "No test has answered yet."
     steps = diagnosis_card(pending, {}, Asked(surface=surface)).next_steps
     own = SURFACES[surface]

@@ -28,7 +28,7 @@ CLAIM = re.compile(
 )
 """Words that only a wrong q earns."""
 LUCK = re.compile(
-    r"one correct q in twenty|one fair lottery in twenty|luckiest of many|is correct"
+    r"one correct q in twenty|one fair lottery in twenty|lucky ones among|is correct"
 )
 
 
@@ -94,7 +94,10 @@ def test_a_lucky_ball_is_said_to_be_luck():
     lesson = study.lesson(study.load(Store.usual()))
     at = places(lesson, 1)
     assert "36 of 100" in said(lesson.stages[1].words, at)
-    assert "Nothing is wrong: it is the luckiest of many." in said(lesson.stages[1].words, at)
+    notes = [said(lesson.stages[1].words, at | {"place": place}) for place in range(225)]
+    lucky = [note for note in notes if "Nothing is wrong" in note]
+    assert all(f"it is one of {len(lucky)} lucky ones among 225." in note for note in lucky)
+    assert "Nothing is wrong" in said(lesson.stages[1].words, at)
 
 
 def built(name):

@@ -119,7 +119,7 @@ def test_a_score_that_knows_nothing_is_seldom_offered(scale):
 
 @pytest.mark.slow
 def test_correct_tables_are_seldom_offered_a_mend():
-    tables = 40
+    tables = 20
     offered = sum(mend_table(normal_table(100 + i, n=60, k=20), i).offered for i in range(tables))
     assert offered <= binom.isf(0.001, tables, 0.05)
 

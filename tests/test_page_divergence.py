@@ -348,7 +348,7 @@ def test_the_answer_names_the_furthest_first_and_claims_none_about_0(rng):
     terms[0, 0].d[..., ::2] = -0.1
     (lines,) = views.panels_along_iterations(plan, terms)
     said = views.answer(["Heart"], [lines], (0, 2, 0))
-    assert said.startswith("none is told from the posterior; ")
+    assert said.startswith("no median is told from 0; ")
     assert "has the largest median, " in said
 
 

@@ -142,7 +142,7 @@ def test_the_nearest_estimator_is_named_only_where_it_stands_apart():
     apart = {"nsf": [ErrorAt(400, near, 3)], "maf": [ErrorAt(400, far, 3)]}
     assert "the nearest to p is: Neural spline flow, 0.10" in sentence(apart, "maf")
     alike = {**apart, "diffusion": [ErrorAt(400, Estimate(0.11, 0.01), 1)]}
-    assert "none of the 3 stands apart" in sentence(alike, "maf")
+    assert "stands apart as the nearest to p" in sentence(alike, "maf")
 
 
 def test_the_table_of_a_verdict_that_ships_is_drawn_to_be_opened_or_saved():

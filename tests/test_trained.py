@@ -163,6 +163,20 @@ def test_the_scoreboard_says_which_test_is_first(tmp_path):
     assert "KL(p‖q), nats" in panel.y.names
 
 
+def test_tests_within_noise_of_the_first_are_named_beside_it():
+    """Of the epidemic's flow DC alone passes one half, by 51% [9.8, 79] of three networks."""
+    (board,) = (
+        board
+        for board in scoreboard.shipped()
+        if (board.benchmark.task, board.benchmark.estimator) == ("sir", "maf")
+    )
+    columns = scoreboard.columns(board, Store.usual())
+    said = [scoreboard_panels.sentence(board, column) for column in columns]
+    assert "with 100 fresh simulations: by DC (51% " in said[0]
+    assert "Not told from DC there: " in said[0]
+    assert "CoLT" in said[0].split("there: ")[1]
+
+
 def test_the_scoreboards_trials_are_those_of_its_sweep(tmp_path):
     """Run at once they share draws; part by part, as on Compare, the outcomes are the same."""
     store = Store(tmp_path)

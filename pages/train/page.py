@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
 import streamlit as st
 
 from pages.train import controls, learning_curve, mended, scoreboard, takeaway, verdict
@@ -11,16 +12,8 @@ from pages.ui.services import services, stored
 from validation_core import keys
 from validation_core.engine import JobState
 from validation_core.explorers.training import pictures
-from validation_core.explorers.training.film import WATCHED, FilmStudy, decoded, filmed_task
+from validation_core.explorers.training.film import WATCHED, Film, FilmStudy, decoded, filmed_task
 from validation_core.text import rough_duration_text
-
-_READ = (
-    "p, blue, is the exact posterior; q, orange, what the estimator has learnt from simulations "
-    "alone. If q were the exact posterior, its loss would lie on the blue line, its nats on 0, "
-    "and its draws on p's. The pictures above move with the epoch: losses, the distance KL(p‖q) "
-    "in nats, coverage, and q at the x that is pressed in the map. What follows is of the network "
-    "that is kept, of epoch {kept:,}{why}."
-)
 
 
 @address.fragment
@@ -33,9 +26,26 @@ def _film(study: FilmStudy) -> None:
         lambda: pictures.payload(film, study.simulator, kept, sweep=True),
     )
     live.chart(payload, key=f"film-{study.key[:12]}", url=("epoch", "x"), save_as="Training")
+    st.caption(_how_to_read(study, film))
+
+
+def _how_to_read(study: FilmStudy, film: Film) -> str:
+    """What the pictures show, what an exact q would look like, and of which epoch what is."""
+    on_floor = "its loss would lie on the blue line, " if np.isfinite(film.floor) else ""
     why = ", where its held-out loss is lowest" if study.recipe.patience else ", the last"
-    read = _READ.format(kept=kept, why=why)
-    st.caption(read + f" {study.simulator.quasi}" * bool(study.simulator.quasi))
+    kept = f"the network that is kept, of epoch {study.kept_epoch(film):,}{why}"
+    epochs = (
+        f"All is of {kept}; q is drawn at the x that is pressed in the map."
+        if study.still
+        else "The pictures above move with the epoch: losses, the distance KL(p‖q) in nats, "
+        f"coverage, and q at the x that is pressed in the map. What follows is of {kept}."
+    )
+    said = (
+        "p, blue, is the exact posterior; q, orange, what the estimator has learnt from "
+        f"simulations alone. If q were the exact posterior, {on_floor}its nats would be 0 and its "
+        f"draws like p's. {epochs} {study.simulator.quasi}"
+    )
+    return said.strip()
 
 
 def _learning(study: FilmStudy) -> None:

@@ -40,7 +40,7 @@ def ran(lent, server):
     """The cheap runs, which the page begins by itself."""
     page = lent.visit(CHEAP)
     expect(_chart(page)).to_contain_text("After 300 iterations", timeout=LONG)
-    expect(_chart(page)).to_contain_text(re.compile("away from the posterior"), timeout=LONG)
+    expect(_chart(page)).to_contain_text(re.compile("has a median of"), timeout=LONG)
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0, timeout=LONG)
     lent.leave()
     return server.kept("results")

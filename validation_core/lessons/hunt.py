@@ -378,7 +378,8 @@ def best_balls(result: _HuntResult) -> Integers:
 
 def _luck(pvalues: Array) -> list[list[str]]:
     """A note (P, V) where a count stands out although nothing is wrong with q."""
-    note = " Nothing is wrong: it is the luckiest of many."
+    lucky = int((pvalues[NOTHING] <= ALPHA).sum())
+    note = f" Nothing is wrong: it is one of {lucky} lucky ones among {pvalues.shape[1]}."
     return [
         [note if i == NOTHING and p <= ALPHA else "" for p in row] for i, row in enumerate(pvalues)
     ]

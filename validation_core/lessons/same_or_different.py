@@ -39,7 +39,7 @@ from validation_core.rng import common
 from validation_core.scores import LinearBoundary
 from validation_core.store import Store
 from validation_core.study import Report
-from validation_core.text import said_equals
+from validation_core.text import count_text, said_equals
 from validation_core.types import Array, TwoSamples
 
 SIZES = (20, 50, 100, 200, 500)
@@ -185,10 +185,12 @@ class SameOrDifferent(LessonStudy[_Accuracies], spec="lesson_same_or_different")
                 title="Reveal",
                 words=sentence(
                     "Here it gets {observed} right. Is that more than chance? Draw both samples "
-                    "from p, and look again: {count} such pairs. Their accuracies are the null. "
+                    "from p, and look again: {count}. Their accuracies are the null. "
                     "C2ST compares: p-value {p}, so it {verdict} q.{correct}",
                     observed=percents,
-                    count=_NULLS.words,
+                    count=over(
+                        [count_text(n, "such pair") for n in range(SAMPLES + 1)], "samples"
+                    ),
                     p=p,
                     verdict=verdict,
                     correct=correct,

@@ -250,8 +250,9 @@ class TenMoreSteps(LessonStudy[_TrainedSteps], spec="lesson_ten_more_steps"):
                 title="Reveal",
                 words=sentence(
                     "After {steps} steps, test points from {source}: Uniform rejects {rate} of "
-                    f"{TRIALS} batches. Train: more p-values of q's draws are small, and power "
-                    "grows. Take test points from p: the p-values stay flat at every step.",
+                    f"{TRIALS} batches. Train: after the first steps more p-values of q's draws "
+                    "are small, and power grows. Take test points from p: the p-values stay flat "
+                    "at every step.",
                     steps=_STEPS.words,
                     source=_SOURCE.words,
                     rate=rates["uniform"],

@@ -21,7 +21,7 @@ from validation_core.drawing.marks import (
 from validation_core.drawing.null_histogram import null_histogram
 from validation_core.drawing.style import NULL, OBSERVED, method_style
 from validation_core.symmetric_divergence.geweke import JointTest
-from validation_core.text import said_equals
+from validation_core.text import count_text, said_equals
 
 _COLOR = method_style("skl").color
 _LEVEL = 0.05
@@ -35,7 +35,7 @@ def joint_payload(test: JointTest, correct: bool = False) -> live.Payload:
         correct: whether q is known to be the posterior.
     """
     turns = len(test.pvalue)
-    labels = [str(turn + 1) for turn in range(turns)]
+    labels = [count_text(turn + 1, "turn") for turn in range(turns)]
     texts = [f"p-value {said_equals(float(p))}, {_says(float(p), correct)}" for p in test.pvalue]
     farthest = [test.names[int(np.abs(row).argmax())] for row in test.drift]
     return live.payload(
@@ -44,14 +44,14 @@ def joint_payload(test: JointTest, correct: bool = False) -> live.Payload:
                 "turn",
                 np.arange(1, turns + 1),
                 label="Turns",
-                names=labels,
+                names=[str(turn + 1) for turn in range(turns)],
                 start=turns,
                 ends=("one inference", "errors pile up"),
             )
         ],
         panels=[_drift(test), _null(test)],
         headline=sentence(
-            "After {turn} turns: {found}. Farthest from the prior: {what}.",
+            "After {turn}: {found}. Farthest from the prior: {what}.",
             turn=over(labels, "turn"),
             found=over(texts, "turn"),
             what=over(farthest, "turn"),

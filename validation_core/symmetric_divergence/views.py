@@ -190,13 +190,14 @@ def answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
         return "no run is there yet, or none has a q for every data set."
     there.sort(key=lambda one: abs(one[0]))  # noise takes some below 0
     (_, near, best), (_, far, worst) = there[0], there[-1]
-    if len(there) == 1:
-        return f"{near} is a median of {_interval(best, at)} away from the posterior."
-    none = "none is told from the posterior; "
     told = any(line.numbers.median_low[at] > 0 for _, _, line in there)
+    if len(there) == 1:
+        not_told = "" if told else ", not told from 0"
+        return f"{near} has a median of {_interval(best, at)}{not_told}."
     return (
-        f"{'' if told else none}{far} has the largest median, {_interval(worst, at)}."
-        f"{_largest_mean(there, at)} Median nearest to 0: {near}, {_interval(best, at)}."
+        f"{'' if told else 'no median is told from 0; '}{far} has the largest median, "
+        f"{_interval(worst, at)}.{_largest_mean(there, at)} "
+        f"Median nearest to 0: {near}, {_interval(best, at)}."
     )
 
 

@@ -15,6 +15,7 @@ from validation_core.diagnosis.questions.calibration.words import widest_bias
 from validation_core.diagnosis.questions.cause import CauseQuestion
 from validation_core.diagnosis.questions.over_x import OverXQuestion
 from validation_core.diagnosis.questions.sensitivity import SensitivityQuestion
+from validation_core.diagnosis.questions.sensitivity.result import InjectionPower
 from validation_core.diagnosis.questions.surface import Surface
 from validation_core.diagnosis.verdict import ENOUGH
 from validation_core.drawing.drawn import Drawn
@@ -170,12 +171,19 @@ def _smallest(inputs: CardInputs) -> tuple[float, int, bool]:
     simulated tables have told it."""
     shift, n = inputs.diagnosis.shift, inputs.diagnosis.upload.n
     assert shift is not None
-    result = inputs.of(SensitivityQuestion)
-    for injection in () if result is None else result.injections:
-        if injection.injection == "bias" and injection.smallest.known:
-            rows = injection.rows_for_half or 4 * n
-            return injection.smallest.estimate, int(float(f"{rows:.2g}")), True
+    bias = _bias(inputs)
+    if bias is not None and bias.smallest.known:
+        rows = bias.rows_for_half or 4 * n
+        return bias.smallest.estimate, int(float(f"{rows:.2g}")), True
     return shift.size, int(float(f"{4 * n:.2g}")), False
+
+
+def _bias(inputs: CardInputs) -> InjectionPower | None:
+    """Power against a bias in one parameter, where it is known at the level of the diagnosis."""
+    result = inputs.of(SensitivityQuestion)
+    if result is None or result.alpha != inputs.diagnosis.alpha:
+        return None
+    return next((one for one in result.injections if one.injection == "bias"), None)
 
 
 def _possible(inputs: CardInputs) -> str:
@@ -212,9 +220,7 @@ def _nowhere(inputs: CardInputs) -> str:
 
 def _power_curve(inputs: CardInputs, size: float) -> Drawn | None:
     """The chance to find a bias in one parameter, against its size."""
-    result = inputs.of(SensitivityQuestion)
-    injections = () if result is None else result.injections
-    simulated = next((one for one in injections if one.injection == "bias"), None)
+    simulated = _bias(inputs)
     powers = (
         []
         if simulated is None

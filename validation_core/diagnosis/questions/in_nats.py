@@ -68,6 +68,7 @@ class InNatsQuestion(SensitivityQuestion):
 
     def describe(self, result: Sensitivity, names: Names, claims: Claims) -> tuple[str, ...]:
         """All sizes in one sentence, then each with its interval."""
-        del claims
-        each = [smallest_size_text(one, result, names.theta) for one in result.injections]
-        return (*missed_text(result.injections), *each)
+        each = [
+            smallest_size_text(one, result, names.theta, claims.alpha) for one in result.injections
+        ]
+        return (*missed_text(result, claims.alpha), *each)

@@ -159,8 +159,8 @@ def _why_degraded(row: str) -> str:
 def _why_colt(row: str) -> str:
     del row
     return (
-        "Not shipped, for its time: a button of the view Papers of the page CoLT runs it, and says "
-        "how long that takes."
+        "Not shipped, for its time: a button of the view Papers of the page CoLT runs it, and "
+        "says how long that takes."
     )
 
 

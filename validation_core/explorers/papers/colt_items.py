@@ -285,7 +285,8 @@ ITEMS: tuple[Item, ...] = (
         "differs",
         "All four in every size of x and theta, with the identity and with our Fourier embedding, "
         "which finds what the identity finds. With x in 50 dimensions or more no test finds any: "
-        "x moves the sines of the map far along. At a gain of 0.1, which hardly bends, CoLT finds the heavy tail in 100 dimensions in 20 of 20 tables.",
+        "x moves the sines of the map far along. At a gain of 0.1, which hardly bends, CoLT finds "
+        "the heavy tail in 100 dimensions in 20 of 20 tables.",
         (_BENT_ERRORS, _CURVED_POWER),
         ("gaussian", "colt"),
     ),

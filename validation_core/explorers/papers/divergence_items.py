@@ -142,8 +142,9 @@ ITEMS: tuple[Item, ...] = (
         "Laplace's method, and an adjusted one that matches the gradient where the search "
         "stopped.",
         "differs",
-        "Both. The adjusted mean is printed as H⁻¹g alone, the inverse Hessian times the gradient; "
-        "it is where the search stopped minus that, which is one step of Newton's method.",
+        "Both. The adjusted mean is printed as H⁻¹g alone, the inverse Hessian times the "
+        "gradient; it is where the search stopped minus that, which is one step of Newton's "
+        "method.",
         (_NATS,),
         ("bayes_model",),
     ),
@@ -199,8 +200,8 @@ ITEMS: tuple[Item, ...] = (
         "Section 5",
         "With many iterations the error of inference is reasonably low.",
         "differs",
-        f"After {MOST[-1]:,} iterations on hospitals, on concrete and, but for a few data sets, on "
-        "the heart transplants. On ionosphere VI keeps 1.2 nats and Laplace's method 5.9; on "
+        f"After {MOST[-1]:,} iterations on hospitals, on concrete and, but for a few data sets, "
+        "on the heart transplants. On ionosphere VI keeps 1.2 nats and Laplace's method 5.9; on "
         "falcons VI has not converged (9.4), and of Laplace's a few data sets carry the mean.",
         (_NATS,),
         ("bayes_model",),
@@ -246,9 +247,9 @@ ITEMS: tuple[Item, ...] = (
         "Section 4.1, Figure 3",
         "VI that is trained for its M does better yet than VI that is weighted with M.",
         "differs",
-        f"After {MOST[-1]:,} iterations it does, wherever both have run and VI is not exact. After "
-        "10,000 not yet on hospitals, ionosphere and concrete: with M = 5 their means are 5.7, "
-        ".95 and 16 nats, those of VI weighted with as many 1.1, .46 and 3.9.",
+        f"After {MOST[-1]:,} iterations it does, wherever both have run and VI is not exact. "
+        "After 10,000 not yet on hospitals, ionosphere and concrete: with M = 5 their means are "
+        "5.7, .95 and 16 nats, those of VI weighted with as many 1.1, .46 and 3.9.",
         (_WEIGHED, _OVER_M),
         ("bayes_model",),
     ),

@@ -17,6 +17,7 @@ from validation_core.explorers.training.nats import nats_text
 from validation_core.explorers.training.scoreboard import SEEDS, Scoreboard
 from validation_core.simulators import Simulator
 from validation_core.statistics.areas import Estimate
+from validation_core.text import list_text
 from validation_core.types import MethodStyle
 
 if TYPE_CHECKING:
@@ -116,8 +117,9 @@ def _panel(curves: Curves, shown: str, quasi: str) -> Panel:
 
 def sentence(curves: Curves, shown: str) -> str:
     """What more simulations are worth to the estimator shown, and which one is nearest."""
-    said = [_falls(ESTIMATORS[shown].title, curves[shown])] if shown in curves else []
-    return " ".join([*said, _nearest(curves)])
+    title = ESTIMATORS[shown].title
+    said = _falls(title, curves[shown]) if shown in curves else f"Not counted for {title}."
+    return f"{said} {_nearest(curves)}".strip()
 
 
 def _falls(title: str, errors: Sequence[ErrorAt]) -> str:
@@ -147,4 +149,5 @@ def _nearest(curves: Curves) -> str:
             f"Of the {len(nats)} with {most:,}, the nearest to p is: {ESTIMATORS[least].title}, "
             f"{nats_text(nats[least])}."
         )
-    return f"With {most:,}, none of the {len(nats)} stands apart as the nearest to p."
+    titles = list_text([ESTIMATORS[name].title for name in nats])
+    return f"With {most:,}, none of {titles} stands apart as the nearest to p."

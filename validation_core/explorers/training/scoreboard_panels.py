@@ -208,13 +208,36 @@ def sentence(board: Scoreboard, column: GammaColumn) -> str:
             f"At {at}{error}, no test with up to {column.most:,} fresh simulations rejects q in "
             f"{FOUND:.0%} of tables."
         )
-    names = list_text([f"{_name(row.test)} ({_power_text(row)})" for row in first[:3]])
     n = _at(first[0]).n
-    more = f", and {len(first) - 3} more" if len(first) > 3 else ""
     return (
         f"At {at}{error}, q is first rejected in {FOUND:.0%} of tables or more with {n:,} fresh "
-        f"simulations: by {names}{more}."
+        f"simulations: by {_some([f'{_name(row.test)} ({_power_text(row)})' for row in first])}."
+        f"{_rivals(column)}"
     )
+
+
+def _rivals(column: GammaColumn) -> str:
+    """Tests that may find the error at the same N, as far as their intervals say: the best "
+    "first."""
+    first = column.first
+    best = _at(first[0])
+    others = [
+        (power.rate, _name(row.test))
+        for row in column.rows
+        if row not in first
+        for power in row.powers
+        if power.n == best.n and power.interval.high >= best.interval.low
+    ]
+    if not others:
+        return ""
+    names = [name for _, name in sorted(others, key=lambda one: -one[0])]
+    return f" Not told from {_name(first[0].test)} there: {_some(names)}."
+
+
+def _some(names: Sequence[str]) -> str:
+    """Three names at most, and how many more."""
+    more = f", and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{list_text(names[:3])}{more}"
 
 
 def _power_text(row: MethodRow) -> str:

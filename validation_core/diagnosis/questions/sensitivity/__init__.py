@@ -121,12 +121,11 @@ class SensitivityQuestion(Question["Sensitivity"]):
 
     def describe(self, result: Sensitivity, names: Names, claims: Claims) -> tuple[str, ...]:
         """Sizes that would be found, the rows that half of each takes; then what may be missed."""
-        del claims
-        injections = result.injections
         sentences = [
-            smallest_size_text(injection, result, names.theta) for injection in injections
+            smallest_size_text(injection, result, names.theta, claims.alpha)
+            for injection in result.injections
         ]
-        return (*sentences, *missed_text(injections))
+        return (*sentences, *missed_text(result, claims.alpha))
 
     def notes(self, result: Sensitivity, names: Names) -> tuple[str, ...]:
         del names

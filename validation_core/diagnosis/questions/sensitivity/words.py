@@ -77,10 +77,14 @@ def _where(injection: InjectionPower, result: Sensitivity, names: Sequence[str])
 
 
 def smallest_size_text(
-    injection: InjectionPower, result: Sensitivity, names: Sequence[str]
+    injection: InjectionPower, result: Sensitivity, names: Sequence[str], alpha: float
 ) -> str:
-    """The smallest size of a defect that would be found with this power, and its interval."""
-    power, where = f"{result.power:.0%} power", _where(injection, result, names)
+    """The smallest size of a defect that would be found with this power, and its interval.
+
+    Where the diagnosis has another level alpha, the level of these powers is said.
+    """
+    power = f"{result.power:.0%} power{_level(result, alpha)}"
+    where = _where(injection, result, names)
     if not injection.strengths:
         return f"Not computed yet: what would be found of a q that is {injection.title}."
     if not injection.smallest.known:
@@ -125,11 +129,15 @@ def _beside(injection: InjectionPower) -> str:
     return f": KL(p‖q) = {_two_digits(nats)} nats{normal}"
 
 
-def missed_text(injections: Sequence[InjectionPower]) -> tuple[str, ...]:
+def _level(result: Sensitivity, alpha: float) -> str:
+    return "" if result.alpha == alpha else f" at level {result.alpha:.3g}"
+
+
+def missed_text(result: Sensitivity, alpha: float) -> tuple[str, ...]:
     """A sentence on what these sizes leave open, in nats; none before anything is found."""
     open_ = [
         f"{_NOUNS[injection.injection]} of up to {_two_digits(injection.nats.smallest.estimate)}"
-        for injection in injections
+        for injection in result.injections
         if injection.nats is not None
         and injection.nats.smallest.known
         and injection.injection in _NOUNS
@@ -137,8 +145,8 @@ def missed_text(injections: Sequence[InjectionPower]) -> tuple[str, ...]:
     if not open_:
         return ()
     return (
-        f"What could have been missed, in nats of KL(p‖q): {'; '.join(open_)}; and defects of "
-        "other kinds.",
+        f"What could have been missed{_level(result, alpha)}, in nats of KL(p‖q): "
+        f"{'; '.join(open_)}; and defects of other kinds.",
     )
 
 

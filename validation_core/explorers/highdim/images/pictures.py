@@ -260,31 +260,49 @@ def _surest_panel(scored: ScoredImages) -> Panel:
 
 
 def _hidden_panel(study: ImagesStudy, scored: ScoredImages) -> Panel:
-    words = (
+    about = (
         f"Mean change of the score of q's images where a grey patch of {PATCH} × {PATCH} pixels "
-        "hides a place, at most {largest}. Blue: q looks more like p without what is there."
+        "hides a place, at most {largest}. "
     )
+    blocks = ""
     if study.features == "filters":
-        words += " Every other place is a whole block of the filter bank: hence the pattern."
+        blocks = " Every other place is a whole block of the filter bank: hence the pattern."
+    words = [
+        about
+        + (
+            "Blue: q looks more like p without what is there."
+            if gamma
+            else "At gamma = 0 q's images are p's: what shows is what the patch does to any image."
+        )
+        + blocks
+        for gamma in scored.pictures.gammas
+    ]
     return _map(scored.hidden, "Where the classifier looks", words)
 
 
 def _repaired(scored: ScoredImages) -> Panel:
+    nothing = scored.pictures.gammas == 0
+    words = (
+        "The same, with the patch as it was before the corruption instead of grey, at most "
+        "{largest}: the bluer, the more the corruption shows there."
+    )
     return _map(
         scored.repaired,
         "Where the corruption gives q away",
-        "The same, with the patch as it was before the corruption instead of grey, at most "
-        "{largest}: the bluer, the more the corruption shows there.",
-        nothing=scored.pictures.gammas == 0,
+        [words] * len(nothing),
+        nothing=nothing,
     )
 
 
 def _map(
-    values: Array, title: str, words: str, *, nothing: NDArray[np.bool_] | None = None
+    values: Array, title: str, words: Sequence[str], *, nothing: NDArray[np.bool_] | None = None
 ) -> Panel:
     """A map over gamma (G, C, C).
 
     Args:
+        values: what is drawn.
+        title: of the panel.
+        words: its caption at each gamma (G,), with room for the largest value.
         nothing: where q's images are p's and there is no map (G,).
     """
     none = np.zeros(len(values), bool) if nothing is None else nothing
@@ -293,7 +311,9 @@ def _map(
     said = over(np.where(none, "nothing was done", ""), "gamma")
     sheet.marks.append(Note(SIDE / 2, -SIDE / 2, said, anchor="middle"))
     largest = np.abs(np.asarray(values, float)).reshape(len(values), -1).max(1)
-    captions = [words.format(largest=f"{size:.2g}") for size in largest]
+    captions = [
+        each.format(largest=f"{size:.2g}") for each, size in zip(words, largest, strict=True)
+    ]
     caption = over(np.where(none, _NOTHING, captions), "gamma")
     return sheet.panel(title=title, caption=caption, height=230)
 
