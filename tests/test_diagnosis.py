@@ -6,25 +6,31 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.special import ndtri
+from scipy.stats import binom, rankdata
 
 from validation_core import diagnosis, keys, tables
 from validation_core.diagnosis import Record, learning, tasks
+from validation_core.diagnosis.card import diagnosis_card
 from validation_core.diagnosis.detectable_shift import (
     detectable_shift_by_ranks,
+    detectable_shift_by_relabelling,
     detectable_shift_by_scores,
+    detectable_shift_over_x,
 )
 from validation_core.diagnosis.learning import held_out_table
 from validation_core.engine import Engine
 from validation_core.engine.task import SerialExecutor
 from validation_core.methods import C2ST, METHODS, SBC, TARP, CoLT, Multiple, Uniform, WithinX
 from validation_core.panels.record import pictures
+from validation_core.relabelling.pools import PoolSizes
+from validation_core.relabelling.table_statistics import relabelled_pools, statistics_of
 from validation_core.report import html
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.tables import Upload, samples
 from validation_core.text import SMALLEST, equals, pvalue_text
-from validation_core.types import TableScores
+from validation_core.types import PosteriorTable, TableScores
 
 QUICK = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
 SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
@@ -350,6 +356,89 @@ def test_the_shift_shrinks_with_rows():
     assert detectable_shift_by_ranks(5, 50, 0.01) <= 4
     assert detectable_shift_by_scores(2, 2, 1e-9) == 4
     assert detectable_shift_by_scores(500, 500, 0.05) == pytest.approx(0.161, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("pools", "rows", "k"), [(1, 300, 50), (30, 10, 50), (3, 100, 5), (300, 1, 3), (200, 1, 50)]
+)
+def test_the_shift_that_relabelling_finds_where_rows_share_their_draws(pools, rows, k):
+    """A shared set of draws is off alike for all of its rows."""
+    sizes = PoolSizes(np.full(pools, rows), np.full(pools, k))
+    sd = np.sqrt(k / (rows + k - 1))  # of a mean that is standardised as if rows were independent
+    critical = 3 * sd
+    shift = detectable_shift_by_relabelling(sizes, critical)
+    rng = np.random.default_rng(0)
+    slots = rng.standard_normal((400, pools, rows + k))
+    slots[..., :rows] += shift
+    score = ndtri((rankdata(slots, axis=2) - 0.5) / (rows + k))
+    z = score[..., :rows].sum(axis=(1, 2)) / (score[0, 0].std() * np.sqrt(pools * rows))
+    assert abs((z >= critical).mean() - 0.8) < 0.09  # four sds; the rest is of the first order
+
+
+def test_rows_that_share_their_draws_tell_no_more_than_their_draws():
+    shifts = [
+        detectable_shift_by_relabelling(PoolSizes(np.array([rows]), np.array([50])), 0)
+        for rows in (1, 10, 300, 100_000)
+    ]
+    assert shifts == sorted(shifts, reverse=True)
+    assert shifts[-1] == pytest.approx(ndtri(0.8) / np.sqrt(50), rel=0.02)
+
+
+@pytest.mark.parametrize(("d", "grouped"), [(2, True), (60, True), (60, False)])
+def test_the_pools_of_the_shift_are_those_that_are_tested(d, grouped):
+    n, k = 40, 12
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1, 2, 3], [20, 15, 4, 1]) if grouped else None
+    q = rng.standard_normal((4 if grouped else n, k, d))
+    table = PosteriorTable(
+        rng.standard_normal((n, d)), np.zeros((n, 0)), q[groups] if grouped else q
+    )
+    training = rng.permutation(n)[: n // 2]
+    held = relabelled_pools(n, k, d, 0, groups=groups, training=training)
+    battery = statistics_of(table, 0, groups=groups, training=training).battery
+    rows = battery.parts[0].block.rows
+    assert held.truths.sum() == len(rows) == (n if d == 2 else n // 2)
+    first, at, truths = np.unique(battery.pools.first[rows], return_index=True, return_counts=True)
+    assert held.truths.tolist() == truths.tolist()
+    assert (held.truths + held.draws).tolist() == battery.pools.size[rows[at]].tolist()
+
+
+def test_half_of_the_rows_choose_among_many_parameters():
+    """A shift that half of the rows find, and almost no larger: the others do not miss it."""
+
+    def shift(n, d):
+        return detectable_shift_by_relabelling(relabelled_pools(n, 20, d, 0), 3.5, d)
+
+    assert shift(300, 51) == pytest.approx(shift(150, 50), rel=0.01)
+    assert shift(300, 10_000) == pytest.approx(shift(150, 50), rel=0.1)
+    assert shift(300, 10_000) > shift(300, 300) > shift(300, 51)
+    # Where q errs in a fifth of x, its mean over all of x shows little to the rows that choose.
+    one, many = (detectable_shift_over_x(150, 20, 4.0, 3.0, d) for d in (50, 1000))
+    assert many > 1.1 * one
+
+
+def test_an_even_number_of_draws_hides_no_parameter_that_is_shifted():
+    """The true value in the very middle of ten draws is no outlier of the widths."""
+    n, k, d, shift, found = 80, 10, 300, 0.8, 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        theta, q = rng.standard_normal((n, d)), rng.standard_normal((n, k, d))
+        theta[:, 0] += shift
+        table = PosteriorTable(theta, np.zeros((n, 0)), q)
+        found += 0 in statistics_of(table, seed).parameters
+    assert found >= 11
+
+
+def test_a_set_of_draws_that_all_rows_share_is_not_enough_data(store):
+    rng = np.random.default_rng(0)
+    q = np.broadcast_to(rng.standard_normal((1, 10, 1)), (300, 10, 1))
+    theta, x = rng.standard_normal((2, 300, 1))
+    found = run(Upload.of({"theta": theta, "x": x, "theta_q": q}), store)
+    assert found.verdict == "not enough data"
+    assert found.shift.size > 1
+    assert "rows, each with draws of its own, would show one of 0.5" in found.sentence
+    steps = diagnosis_card(found, {}).next_steps
+    assert "simulations, each with draws of its own: then a bias of 0.5" in steps[0]
 
 
 def test_a_report_escapes_names(store):

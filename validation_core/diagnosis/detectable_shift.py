@@ -8,7 +8,9 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import binom, ndtr, ndtri
 
+from validation_core.relabelling.normal_scores import MOST
 from validation_core.relabelling.places import functions_of_x
+from validation_core.relabelling.pools import PoolSizes
 from validation_core.rng import stream
 from validation_core.statistics.two_sample_laws import kolmogorov_quantile
 from validation_core.types import Float
@@ -20,6 +22,7 @@ _ROWS = 1000
 _STEPS = 7  # halvings of the bracket, to 3% of its middle
 _FIFTHS = 400  # of x, at random, with an error each
 _DRIFTS = 10  # halvings of the bracket, to a hundredth of what a thousand rows show
+_FINE = 20  # halvings of a bracket whose power is no simulation
 _SHIFTS = 200  # that are tried, up to the widest
 _DRAWS = 100  # more drift alike
 _NODES = ndtri((np.arange(100) + 0.5) / 100)  # of a standard normal truth, equally likely
@@ -69,26 +72,57 @@ def _power(shifted: np.ndarray, k: int, critical: float) -> float:
     return float((distance > critical).mean())
 
 
-def detectable_shift_by_relabelling(n: int, k: int, critical: float) -> float:
+def detectable_shift_by_relabelling(
+    pools: PoolSizes, critical: float, parameters: int = 1
+) -> float:
     """Shift of one parameter that relabelling within x finds with 80% power by its mean score.
 
-    The mean of the true values' normal scores among q's k draws drifts by the shift times their
-    correlation with the expected order statistics: 1 with many draws, .56 with one.
+    The sum of the normal scores of a pool's true values drifts by its variance times the shift
+    times the scores' correlation with the expected order statistics: 1 with many draws, .56 with
+    one.
 
     Args:
-        n: simulations.
-        k: draws of q at each.
-        critical: the standardised mean from which on it is found.
+        pools: of the rows that are tested.
+        critical: the mean from which on it is found, standardised as if true values of one pool
+            were independent.
+        parameters: of the table; of many, other rows must have chosen the shifted one as well.
     """
-    score = _normal_scores(k)
+    sizes, at = np.unique(pools.truths + pools.draws, return_inverse=True)
+    weights = np.bincount(at, weights=pools.variances)
+    share = weights / weights.sum()
+    correlation = np.array([_correlation(size - 1) for size in sizes]) @ share
+    variance = pools.independent  # of the standardised mean
+    drift, sd = np.sqrt(pools.truths.sum()) * variance * correlation, np.sqrt(variance)
+    if parameters <= MOST:
+        return float(min((critical + sd * ndtri(POWER)) / drift, _WIDEST))
+
+    def power(shift: float) -> float:
+        off = drift * shift / sd
+        return float(ndtr(off - critical / sd)) * _chosen(off, parameters)
+
+    return _least(power, _WIDEST, _FINE)
+
+
+def _correlation(k: int) -> float:
+    """Of the normal scores of ranks among k draws with the expected order statistics."""
     place = np.arange(1, k + 2)
     expected = ndtri((place - 0.375) / (k + 1.25))  # Blom 1958
-    drift = float((score * expected).mean())
-    return float(min((critical + ndtri(POWER)) / (np.sqrt(n) * drift), _WIDEST))
+    return float((_normal_scores(k) * expected).mean())
+
+
+def _chosen(off: float, parameters: int) -> float:
+    """Chance that a parameter is among those looked at, where its mean score at the rows that
+    choose them is so many sds off, and neither place nor width of any other is."""
+    if parameters <= MOST:
+        return 1.0
+    usual = np.sqrt(max(0.0, 1 - MOST / (parameters - 1)))  # share of the other places, and widths
+    return float(ndtr(off - ndtri((1 + usual) / 2)))
 
 
 @lru_cache(maxsize=256)
-def detectable_shift_over_x(n: int, k: int, over_x: float, mean: float) -> float:
+def detectable_shift_over_x(
+    n: int, k: int, over_x: float, mean: float, parameters: int = 1
+) -> float:
     """Shift of one parameter, in a fifth of the rows next to one another along a coordinate of x,
     that relabelling within x finds with 80% power by its mean score: there against elsewhere, or
     over all rows.
@@ -101,6 +135,8 @@ def detectable_shift_over_x(n: int, k: int, over_x: float, mean: float) -> float
         k: draws of q at each.
         over_x: the standardised contrast from which on it is found; inf where none is.
         mean: the standardised mean from which on it is found.
+        parameters: of the table; of many, as many other rows must have chosen the shifted one by
+            its mean over all of x.
 
     Returns:
         The shift in posterior sds; inf where not even the widest is found so often.
@@ -119,7 +155,7 @@ def detectable_shift_over_x(n: int, k: int, over_x: float, mean: float) -> float
         whole = scores.sum(axis=0)[None]
         contrast = along.largest((along.columns.T @ scores)[:, None], whole, weights, sided)[0]
         found = (contrast > over_x).any(axis=(0, 1)) | (np.abs(whole[0]) > mean * rows**0.5)
-        return float(found.mean())
+        return float(found.mean()) * _chosen(drift * (rows // 5) / rows**0.5, parameters)
 
     if power(_WIDEST) < POWER:
         return np.inf

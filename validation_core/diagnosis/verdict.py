@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from validation_core import __version__, codec, statistics
+from validation_core.diagnosis import learning
 from validation_core.diagnosis.detectable_shift import (
     POWER,
     detectable_shift_by_ranks,
@@ -28,6 +29,7 @@ from validation_core.methods.record import LISTED, Record, remark
 from validation_core.methods.sbc import CONTINUOUS
 from validation_core.relabelling.claims import Claims
 from validation_core.relabelling.result import OmnibusResult
+from validation_core.relabelling.table_statistics import relabelled_pools
 from validation_core.scores.quantities import LOG_Q, OWN, kinds_of, labels, ranked_quantities
 from validation_core.tables import RanksUpload, SamplesUpload, TableUpload, Upload
 from validation_core.tables.discrete import event_shares
@@ -216,7 +218,7 @@ class Diagnosis:
     def _sensitivity(self) -> list[dict[str, JSON]]:
         if self.shift is None:
             return []
-        size, power, test = self.shift
+        size, power, test, _ = self.shift
         return [{"kind": "shift", "posterior_sd": size, "power": power, "test": test}]
 
 
@@ -316,9 +318,7 @@ def _relabelled(
         replace(parameter, pvalue_adjusted=_of_quantity(parameter, i, claims))
         for i, parameter in enumerate(_parameters(ran, upload, 1))
     )
-    critical = claims.result.critical(alpha, "means")
-    size = detectable_shift_by_relabelling(upload.n, upload.effective_k, critical)
-    shift = _Shift(size, POWER, "omnibus")
+    shift = _shift_by_relabelling(claims, upload, alpha, seed)
     state = _state(claims.pvalue, shift, alpha, pending)
     return Diagnosis(
         state, alpha, seed, upload, tuple(records), adjusted, parameters, shift, claims, pending
@@ -428,12 +428,21 @@ def _shift(ran: Sequence[Record], upload: Upload, level: float) -> _Shift | None
     if "sbc" in by_name and "marginals" in _families(by_name["sbc"]):
         each = level / len(by_name["sbc"].arrays["pvalues"])
         size = detectable_shift_by_ranks(upload.n, upload.effective_k or CONTINUOUS, each)
-        return _Shift(size, POWER, "sbc")
+        return _Shift(size, POWER, "sbc", upload.n)
     if "multiple" in by_name:
         used = by_name["multiple"]
         size = detectable_shift_by_scores(used.draws_p, used.draws_q, level)
-        return _Shift(size, POWER, "multiple")
+        return _Shift(size, POWER, "multiple", upload.n)
     return None
+
+
+def _shift_by_relabelling(claims: Claims, upload: Upload, alpha: float, seed: int) -> _Shift:
+    critical = claims.result.critical(alpha, "means")
+    n, k, d = upload.n, upload.effective_k, upload.dims[0]
+    training = learning.training_and_held_out_rows(upload, seed)[0]
+    pools = relabelled_pools(n, k, d, seed, groups=upload.groups, training=training)
+    size = detectable_shift_by_relabelling(pools, critical, d)
+    return _Shift(size, POWER, "omnibus", n * pools.independent)
 
 
 def _state(p: float | None, shift: _Shift | None, alpha: float, pending: int) -> Verdict:
@@ -449,6 +458,12 @@ class _Shift(NamedTuple):
     size: float
     power: float
     test: str
+    rows: float
+    """Rows, each with draws of its own, that catch it: fewer than there are where some share."""
+
+    def rows_for(self, size: float) -> float:
+        """Rows, each with draws of its own, that catch a shift of this size."""
+        return self.rows * (self.size / size) ** 2  # it falls with the square root of the rows
 
 
 def _verdict_sentence(found: Diagnosis) -> str:
@@ -524,10 +539,10 @@ def _silent(found: Diagnosis) -> str:
 def _too_little(found: Diagnosis) -> str:
     if found.shift is None:
         return "No test could run on this table."
-    # A detectable shift falls with the square root of the rows.
-    rows = math.ceil(found.upload.n * (found.shift.size / ENOUGH) ** 2 / 10) * 10
+    rows = math.ceil(found.shift.rows_for(ENOUGH) / 10) * 10
+    own = "" if found.upload.groups is None else ", each with draws of its own,"
     return (
         f"No test rejects q, but a test of this size has {found.shift.power:.0%} power only "
-        f"for a shift of {found.shift.size:.2g} posterior sd or more. About {rows} rows would "
-        f"show one of {ENOUGH:g}."
+        f"for a shift of {found.shift.size:.2g} posterior sd or more. About {rows} rows{own} "
+        f"would show one of {ENOUGH:g}."
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +76,27 @@ class Pools:
             order = rng.random((count, int(self.size[rows[0]]))).argsort(axis=1)
             slots[:, rows] = order[:, : len(rows)]
         return slots
+
+
+class PoolSizes(NamedTuple):
+    """True values and draws of q that are exchanged with one another, in each pool of a table."""
+
+    truths: Integers
+    """(G,)."""
+    draws: Integers
+    """(G,)."""
+
+    @property
+    def variances(self) -> Array:
+        """(G,) of the sum of a pool's r truths' scores of variance 1, drawn without replacement
+        from its r + k: r k / (r + k - 1), 1 for a row with draws of its own and at most k
+        however many rows share them."""
+        return np.asarray(self.truths * self.draws / (self.truths + self.draws - 1))
+
+    @property
+    def independent(self) -> float:
+        """How many rows with draws of their own tell as much as one of these, of its place."""
+        return float(self.variances.sum() / self.truths.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,7 +314,7 @@ def _shared_pools(
 ) -> ScoredPools:
     """Pools of rows that share their draws: every tested truth of a group, then its draws."""
     n, k, _ = table.q.shape
-    free = np.arange(k) if tested.all() else halves(k)[1]
+    free = _free_draws(k, tested)
     free = free[free >= aside]
     _, group = np.unique(groups, return_inverse=True)
     rows_of = [np.flatnonzero(group == label) for label in range(group.max() + 1)]
@@ -325,6 +347,32 @@ def _joined(pools: tuple[SlotRanks, ...]) -> SlotRanks:
         magnitude = Magnitudes(*(np.concatenate(some) for some in zip(*each, strict=True)))
     u = np.concatenate([score.u for score in pools])
     return SlotRanks(pools[0].of, pools[0].which, u, magnitude=magnitude)
+
+
+def _free_draws(k: int, tested: NDArray[np.bool_]) -> Integers:
+    """Draws (J,) of k that rows share and that are slots: where other rows chose the parameters
+    those are left out that their truths were compared with."""
+    return np.arange(k) if tested.all() else halves(k)[1]
+
+
+def pool_sizes(k: int, tested: NDArray[np.bool_], groups: Integers | None) -> PoolSizes:
+    """Sizes of the pools that hold a truth.
+
+    Args:
+        k: draws of q at each x.
+        tested: (N,) whether each row is.
+        groups: (N,) of each row, the same for rows that share one set of draws; None where none
+            do.
+    """
+    if groups is None:
+        rows = int(tested.sum())
+        return PoolSizes(np.ones(rows, np.int64), np.full(rows, k))
+    _, group = np.unique(groups, return_inverse=True)
+    members = np.bincount(group)
+    truths = np.bincount(group[tested], minlength=len(members))
+    most = np.array([_most_draws(rows) for rows in members])
+    draws = np.minimum(len(_free_draws(k, tested)), most)
+    return PoolSizes(truths[truths > 0], draws[truths > 0])
 
 
 def _most_draws(rows: int) -> int:

@@ -26,6 +26,7 @@ from validation_core.relabelling.places import (
 from validation_core.relabelling.pools import (
     WHITENED,
     Pools,
+    PoolSizes,
     SlotRanks,
     halves,
     in_units,
@@ -33,6 +34,7 @@ from validation_core.relabelling.pools import (
     mid_ranks,
     norms,
     players,
+    pool_sizes,
     pooled_scores,
     ranked_columns,
     score_at_rows,
@@ -219,10 +221,11 @@ def statistics_of(
     `bounds` (D, 2) are those of the prior, infinite where they are not known.
     """
     n, d = table.theta.shape
-    parameters, rows, groups = np.arange(d), np.arange(n), unshared_groups(groups)
+    parameters, groups = np.arange(d), unshared_groups(groups)
+    choosing = _rows_that_choose(n, d, seed, training)
+    rows = np.setdiff1d(np.arange(n), choosing)
     if d > MOST:
-        training = _rows_that_choose(n, seed) if training is None else training
-        parameters, rows = _most_misfitting(table, training, groups), np.setdiff1d(rows, training)
+        parameters = _most_misfitting(table, choosing, groups)
     read = pooled_scores(table, parameters, groups, truths=truths, rows=rows)
     known: list[LearnedScore] = []
     if groups is None:
@@ -296,7 +299,28 @@ def nearest(far: Array) -> Integers:
     return np.sort(np.argsort(far, kind="stable")[:count])
 
 
-def _rows_that_choose(n: int, seed: int) -> Integers:
+def relabelled_pools(
+    n: int,
+    k: int,
+    d: int,
+    seed: int,
+    *,
+    groups: Integers | None = None,
+    training: Integers | None = None,
+) -> PoolSizes:
+    """Sizes of the pools of the rows that are tested, of a table of n rows, k draws and d
+    parameters; seed, groups and training as in `statistics_of`."""
+    tested = np.ones(n, bool)
+    tested[_rows_that_choose(n, d, seed, training)] = False
+    return pool_sizes(k, tested, unshared_groups(groups))
+
+
+def _rows_that_choose(n: int, d: int, seed: int, training: Integers | None) -> Integers:
+    """Rows that choose the parameters to look at; none where all d are looked at."""
+    if d <= MOST:
+        return np.arange(0)
+    if training is not None:
+        return training
     return np.sort(stream(seed, "omnibus", "parameters").permutation(n)[: n // 2])
 
 
@@ -313,7 +337,8 @@ def _most_misfitting(table: PosteriorTable, rows: Integers, groups: Integers | N
         among = table.q[rows[:, None], read, part]
         values = np.concatenate([table.theta[rows, None, part], among], axis=1)
         u = mid_ranks(np.ascontiguousarray(values.transpose(2, 0, 1)), np.array([0]))[..., 0]
-        off[part] = misfit(u)
+        # Half a slot from the middle at least: the middle slot is no outlier of the widths.
+        off[part] = misfit(u, edge=0.5 / (1 + len(read)))
     return largest_misfits(off)
 
 

@@ -93,6 +93,7 @@ def _content(inputs: CardInputs, state: CardState) -> Content:
     size, rows, simulated = _smallest(inputs)
     where = " in one parameter" if upload.dims[0] > 1 else ""
     by = "" if simulated else "about "
+    own = "" if upload.groups is None else ", each with draws of its own"
     facts = (
         Fact("Still possible", _possible(inputs)),
         Fact(
@@ -103,16 +104,17 @@ def _content(inputs: CardInputs, state: CardState) -> Content:
         Fact("Where", _nowhere(inputs)),
     )
     if state == "too little":
-        need = math.ceil(upload.n * (size / ENOUGH) ** 2 / 10) * 10
+        need = math.ceil(shift._replace(size=size).rows_for(ENOUGH) / 10) * 10
         what = "distinct true values" if SAME_THETA in upload.dropped else "simulations"
         steps: tuple[str, ...] = (
-            f"Bring about {need:,} {what}: then a bias of {ENOUGH:g} posterior sd would be found.",
+            f"Bring about {need:,} {what}{own}: then a bias of {ENOUGH:g} posterior sd would be "
+            "found.",
             *((_MORE_DRAWS,) if upload.effective_k < _DRAWS_ENOUGH else ()),
             *_quiet(surface),
         )
     else:
         steps = (
-            f"To find half of that bias, bring about {rows:,} simulations.",
+            f"To find half of that bias, bring about {rows:,} simulations{own}.",
             *_at_observation(upload, surface),
             *_quiet(surface),
         )
@@ -169,13 +171,12 @@ def _at_observation(upload: Upload, surface: Surface) -> tuple[str, ...]:
 def _smallest(inputs: CardInputs) -> tuple[float, int, bool]:
     """The bias in one parameter that is found with 80% power, the rows for half of it, and whether
     simulated tables have told it."""
-    shift, n = inputs.diagnosis.shift, inputs.diagnosis.upload.n
+    shift, bias = inputs.diagnosis.shift, _bias(inputs)
     assert shift is not None
-    bias = _bias(inputs)
     if bias is not None and bias.smallest.known:
-        rows = bias.rows_for_half or 4 * n
+        rows = bias.rows_for_half or 4 * inputs.diagnosis.upload.n
         return bias.smallest.estimate, int(float(f"{rows:.2g}")), True
-    return shift.size, int(float(f"{4 * n:.2g}")), False
+    return shift.size, int(float(f"{shift.rows_for(shift.size / 2):.2g}")), False
 
 
 def _bias(inputs: CardInputs) -> InjectionPower | None:

@@ -11,7 +11,7 @@ from validation_core.drawing.rank_histogram import rank_histogram
 from validation_core.localization import neighbours
 from validation_core.relabelling import relabelled
 from validation_core.relabelling.claims import Claims, parameter_name
-from validation_core.relabelling.table_statistics import nearest
+from validation_core.relabelling.table_statistics import nearest, relabelled_pools
 from validation_core.rng import stream
 from validation_core.statistics.ranks import conformal_ranks
 from validation_core.tables import TableUpload
@@ -55,9 +55,9 @@ def targeted(
         bounds=None if upload.bounds is None else np.stack(widened(upload.bounds), axis=1),
     )
     claims = Claims(result, alpha, tuple(upload.own_quantities))
-    shift = detectable_shift_by_relabelling(
-        upload.n, upload.effective_k, result.critical(alpha, "means")
-    )
+    d = upload.dims[0]
+    pools = relabelled_pools(upload.n, upload.effective_k, d, seed)
+    shift = detectable_shift_by_relabelling(pools, result.critical(alpha, "means"), d)
     made = f"in {count_text(upload.n, 'simulation')} made there"
     p = f"p {said_equals(claims.pvalue)}"
     caught = (

@@ -188,7 +188,7 @@ class ErrorsOverX:
         over_x, mean = (
             claims.result.critical(claims.alpha, family) for family in ("over_x", "means")
         )
-        size = detectable_shift_over_x(part.rows, part.effective, over_x, mean)
+        size = detectable_shift_over_x(part.rows, part.effective, over_x, mean, part.parameters)
         return size if np.isfinite(size) else None
 
     def changing(self, claims: Claims) -> list[OverXPlace]:
