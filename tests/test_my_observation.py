@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from scipy.stats import binom
 
 import validation_core as npt
 from tests.conftest import ROOT
@@ -16,10 +17,12 @@ from validation_core.diagnosis.card import diagnosis_card
 from validation_core.diagnosis.evidence_curve import evidence_curve
 from validation_core.diagnosis.my_observation.look import look, observation_at, own_observation
 from validation_core.diagnosis.my_observation.near import evidence_near, near
+from validation_core.diagnosis.my_observation.simulated import simulated
 from validation_core.diagnosis.questions.observation.place import unlike
 from validation_core.diagnosis.verdict import verdict
 from validation_core.tables import Upload
 from validation_core.tables.observed import read_observation, with_observation
+from validation_core.text import said_equals
 from validation_core.types import PosteriorTable
 
 N, K, D = 400, 40, 2
@@ -149,10 +152,38 @@ def test_several_rows_are_left_out_of_what_they_are_judged_by():
 def test_several_observations_are_told_by_their_number():
     x_o = np.random.default_rng(1).standard_normal((6, 3))
     x_o[4] = 30
-    result = asked(arrays(), x_o)
-    assert "1 of 6 observations is unlike the simulations" in result.sentences[0]
+    assert (
+        "no single one of 6 can stand out at 5%" in asked(arrays(), x_o)["simulated"].sentences[2]
+    )
+    result = asked(arrays(n=600), x_o)
+    assert "1 of 6 observations is unlike the simulations (p =" in result.sentences[0]
     assert "speaks for 4 (counted from 0" in result.sentences[0]
     assert len(result["simulated"].rows) == 6
+
+
+def test_of_several_observations_one_p_is_shown_and_claims():
+    """Twice the smaller of two tests, each of which would err at the level by itself."""
+    rejected, tables = 0, 200
+    for seed in range(tables):
+        rng = np.random.default_rng(seed)
+        x, x_o = rng.standard_normal((160, 1)), rng.standard_normal((3, 1))
+        answer = simulated(x, x_o, ["x_1"], alpha=0.2, seed=seed)
+        both = min(answer.numbers["adjusted"]), answer.numbers["joint"]
+        assert answer.pvalue == min(1, 2 * min(both))
+        assert answer.wrong == (answer.pvalue <= 0.2)
+        named = "unlike the simulations" in answer.sentences[0]
+        assert named == answer.wrong
+        assert f"(p {said_equals(answer.pvalue)})" in answer.sentences[0]
+        rejected += answer.wrong
+    assert rejected <= binom.ppf(0.999, tables, 0.2)
+
+
+def test_observations_that_are_unlike_together_are_told_with_the_p_of_the_answer():
+    x_o = np.full((8, 3), 1.4) * np.sign(np.random.default_rng(0).standard_normal((8, 3)))
+    answer = asked(arrays(), x_o)["simulated"]
+    assert min(answer.numbers["adjusted"]) > 0.025
+    assert f"unlike the simulations (p {said_equals(answer.pvalue)}); no" in answer.sentences[0]
+    assert answer.pvalue == 2 * answer.numbers["joint"]
 
 
 def test_weights_of_an_exact_q_are_all_alike():
@@ -169,6 +200,62 @@ def test_weights_of_an_exact_q_are_all_alike():
     ]
     assert narrow.state == "problem"
     assert narrow.sentences[0].startswith("q misses posterior mass")
+
+
+def densities(draws, rng, *, width=1.0, at=1):
+    """log q and log p of draws of a standard normal q where p is `width` times as wide."""
+    theta = rng.standard_normal((at, draws) if at > 1 else draws)
+    return -(theta**2) / 2, -((theta / width) ** 2) / 2
+
+
+def weighed(log_q, log_joint):
+    return asked(arrays(n=60), np.zeros(3), log_q_o=log_q, log_joint_o=log_joint)["weights"]
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("draws", [10, 20, 24, 30, 50, 400, 5000])
+def test_weights_never_call_the_posterior_itself_wrong(draws, precision):
+    rng = np.random.default_rng(6)
+    for _ in range(5):
+        log_q = densities(draws, rng)[0]
+        answer = weighed(log_q.astype(precision), (log_q - np.pi).astype(precision))
+        assert answer.state == "cannot tell"
+        told = draws > 20
+        assert answer.sentences[0].startswith("Weights can mend" if told else "Too few draws that")
+        assert (answer.numbers["pareto_k"] == 0) == told
+
+
+def test_the_nearest_rows_do_not_call_the_posterior_itself_wrong():
+    for draws in (20, 50):
+        log_q = densities(draws, np.random.default_rng(6), at=N)[0].astype(np.float32)
+        given = arrays(log_q_draws=log_q, log_joint_draws=log_q - np.float32(np.pi))
+        given["theta_q"] = np.repeat(given["theta_q"], 2, 1)[:, :draws]
+        assert asked(given, np.zeros(3))["weights"].state == "cannot tell"
+
+
+def test_of_few_draws_weights_that_nearly_agree_claim_nothing():
+    rng = np.random.default_rng(7)
+    for _ in range(20):
+        answer = weighed(np.zeros(30), rng.standard_normal(30) / 20)
+        assert answer.state == "cannot tell"
+    said = weighed(np.zeros(30), np.linspace(0, 1, 30) ** 20).sentences[0]
+    assert said.startswith("Too few draws to tell whether q misses posterior mass at your obs")
+
+
+@pytest.mark.parametrize(("draws", "width", "least"), [(400, 2, 10), (5000, 2, 6), (5000, 3, 14)])
+def test_a_q_too_narrow_is_found_by_its_weights(draws, width, least):
+    """The tail's own k is 0.75 and 0.89, above 0.62 and 0.70, and found a little lower."""
+    rng = np.random.default_rng(8)
+    found = sum(bool(weighed(*densities(draws, rng, width=width)).wrong) for _ in range(24))
+    assert found >= least
+
+
+def test_a_missed_mode_is_found_although_almost_all_draws_keep_their_weight():
+    z = np.random.default_rng(9).standard_normal(400)
+    log_q, log_p = -(z**2) / 2, np.logaddexp(-(z**2) / 2, -((z - 6) ** 2) / 2)
+    answer = weighed(log_q, log_p)
+    assert answer.numbers["effective_share"] > 0.9
+    assert answer.state == "problem"
 
 
 def test_the_nearest_rows_lend_their_densities():

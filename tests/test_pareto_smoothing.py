@@ -28,5 +28,35 @@ def test_equal_weights_are_all_worth_the_same():
     assert found.k == 0
 
 
-def test_too_few_draws_have_no_tail():
-    assert pareto_smoothed(np.arange(6.0)).k == np.inf
+@pytest.mark.parametrize("draws", [6, 20])
+def test_of_too_few_draws_no_tail_is_told(draws):
+    assert np.isnan(pareto_smoothed(np.arange(float(draws))).k)
+
+
+@pytest.mark.parametrize("draws", [24, 400, 5000])
+@pytest.mark.parametrize("size", [1, 1e3, 1e5])
+def test_weights_equal_but_for_rounding_to_single_precision_have_no_heavy_tail(size, draws):
+    """Of the sizes the last leaves steps of 0.008 nats, at which most of the tail ties."""
+    log_q = -size * (1 + np.random.default_rng(2).random(draws))
+    found = pareto_smoothed(
+        (log_q - np.pi).astype(np.float32) - log_q.astype(np.float32).astype(float)
+    )
+    assert found.k <= 0
+    assert found.effective == pytest.approx(draws, rel=1e-3)
+
+
+def test_weights_that_tie_with_the_cutoff_are_no_tail():
+    """Two values, as of a discrete q: neither moment is infinite."""
+    log_weights = np.log(np.repeat([0.5, 5.5], [360, 40]))
+    found = pareto_smoothed(log_weights)
+    assert found.k < 0
+    assert found.effective == pytest.approx(400 / (0.9 * 0.5**2 + 0.1 * 5.5**2), rel=0.05)
+    assert np.isnan(pareto_smoothed(np.log(np.repeat([1, 2], [397, 3]))).k)
+
+
+@pytest.mark.parametrize(
+    "log_weights",
+    [np.repeat([0, 20], [399, 1]), 1e3 * np.random.default_rng(3).standard_normal(400)],
+)
+def test_where_a_draw_has_all_weight_the_tail_is_infinite(log_weights):
+    assert pareto_smoothed(log_weights).k == np.inf

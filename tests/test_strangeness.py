@@ -110,6 +110,16 @@ def test_several_observations_do_not_hide_one_another():
     assert found.joint < 0.01
 
 
+def test_several_have_one_p_and_one_has_its_own():
+    rng = np.random.default_rng(12)
+    several, one = (strangeness(drawn(60, 2, rng), drawn(j, 2, rng), rng) for j in (4, 1))
+    assert several.overall == min(1, 2 * min(several.adjusted.min(), several.joint))
+    assert one.overall == one.pvalue[0]
+    far = strangeness(drawn(800, 2, rng), np.vstack([drawn(3, 2, rng), [[9.0, 9.0]]]), rng)
+    assert far.unlike(2 * far.adjusted[3]).tolist() == [3]
+    assert not len(far.unlike(1.9 * far.adjusted[3]))
+
+
 def test_the_joint_test_of_several_keeps_its_level():
     trials, rejected = 600, 0
     for seed in range(trials):

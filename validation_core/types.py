@@ -389,7 +389,7 @@ class NetworkCount(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PowerCell:
-    """Rejections of one method at one point of a sweep: counts, so that exact intervals follow.
+    """Rejections of one method at one point of a sweep: counts, so that intervals follow.
 
     Examples:
         >>> (cell,) = npt.power("boundary", gamma=[1], methods="sbc", trials=20, n=50, k=10).cells

@@ -28,7 +28,7 @@ from validation_core.types import Benchmark, PowerCell
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PowerResult(Result):
-    """Rejections of each method at each gamma and beta, as counts with exact intervals.
+    """Rejections of each method at each gamma and beta, as counts with 95% Wilson intervals.
 
     Examples:
         >>> result = npt.power("boundary", gamma=[0, 1], methods="sbc", trials=20, n=50, k=10)

@@ -15,6 +15,9 @@ from scipy.special import logsumexp
 from validation_core.statistics import pareto_tail
 from validation_core.types import Array, Float
 
+_EQUAL = 1e-3  # of the largest weight: what rounding log densities of 1e4 to single precision does
+_LEAST = 1e-300  # of the largest weight, below which one is nothing
+
 
 class SmoothedWeights(NamedTuple):
     """Importance weights of K draws, their largest ones smoothed."""
@@ -22,7 +25,9 @@ class SmoothedWeights(NamedTuple):
     log_weights: Float
     """(K,), their exponentials add up to 1."""
     k: float
-    """Shape of the tail: weights have a finite variance below 0.5; infinite without a tail."""
+    """Shape of the tail: weights have a finite variance below 0.5. 0 where the largest are equal,
+    infinite where fewer than five draws have all weight, NaN where draws, or different weights,
+    are too few to tell."""
     effective: float
     """Effective sample size 1 / sum w^2."""
 
@@ -43,21 +48,31 @@ def pareto_smoothed(log_weights: Array) -> SmoothedWeights:
     count = len(raw)
     tail = int(min(math.ceil(0.2 * count), math.ceil(3 * math.sqrt(count))))
     order = np.argsort(raw, kind="stable")
-    k = math.inf
+    k = math.nan
     smooth = raw.copy()
     if pareto_tail.FEWEST <= tail < count:
         last = order[-tail:]
-        cutoff = max(float(raw[order[-tail - 1]]), math.log(np.finfo(float).tiny))
-        beyond = np.exp(raw[last]) - math.exp(cutoff)
-        if beyond[-1] <= np.finfo(float).eps:  # equal weights have no tail to fit
+        cutoff = math.exp(max(float(raw[order[-tail - 1]]), math.log(np.finfo(float).tiny)))
+        beyond = np.exp(raw[last]) - cutoff
+        above = beyond > _LEAST  # those that tie with the cutoff, as of a discrete q, are no tail
+        if cutoff >= 1 - _EQUAL:
             k = 0.0
-        elif (law := pareto_tail.fitted(beyond)) is not None:
+        elif above.sum() < pareto_tail.FEWEST:
+            k = math.inf if _effective(raw - logsumexp(raw)) < pareto_tail.FEWEST else math.nan
+        else:
+            law = pareto_tail.fitted(beyond[above])
+            assert law is not None, "all are above 0"
             k = law.k
-            places = (np.arange(tail) + 0.5) / tail
-            quantiles = _quantiles(places, *law) + math.exp(cutoff)
-            smooth[last] = np.minimum(np.log(np.maximum(quantiles, 1e-300)), 0.0)
+            places = (np.arange(above.sum()) + 0.5) / above.sum()
+            quantiles = _quantiles(places, *law) + cutoff
+            smooth[last[above]] = np.minimum(np.log(np.maximum(quantiles, _LEAST)), 0.0)
     smooth -= logsumexp(smooth)
-    return SmoothedWeights(smooth, k, float(np.exp(-logsumexp(2 * smooth))))
+    return SmoothedWeights(smooth, k, _effective(smooth))
+
+
+def _effective(log_weights: Array) -> float:
+    """Effective sample size 1 / sum w^2 of weights that add up to 1."""
+    return float(np.exp(-logsumexp(2 * log_weights)))
 
 
 def _quantiles(places: Array, k: float, scale: float) -> Float:

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from validation_core.statistics.permutation import share_beyond
-from validation_core.types import Array, Float
+from validation_core.types import Array, Float, Integers
 
 NEIGHBOURS = 5
 """The neighbour whose distance is the strangeness of a point."""
@@ -73,6 +73,18 @@ class Strangeness:
     def adjusted(self) -> Float:
         """The p-values by Benjamini and Hochberg: the share of wrong claims among all is held."""
         return benjamini_hochberg(self.pvalue)
+
+    @property
+    def overall(self) -> float:
+        """p-value of all J: of several, twice the smaller of the joint one and the smallest
+        adjusted one, which is Simes's (Bonferroni over the two)."""
+        least = float(self.adjusted.min())
+        return least if self.joint is None else min(1.0, 2 * min(least, self.joint))
+
+    def unlike(self, alpha: float) -> Integers:
+        """Places of those that are unlike the simulations where `overall` has level alpha: of
+        several, half of it is the joint test's."""
+        return np.flatnonzero(self.adjusted <= (alpha if self.joint is None else alpha / 2))
 
 
 def benjamini_hochberg(pvalues: Array) -> Float:

@@ -17,7 +17,7 @@ from validation_core.types import Array, Integers
 FAR = 0.01
 """p at which an observation is called unlike the simulations where nobody chose a level."""
 FAR_AMONG = 0.05
-"""Share of wrong claims among those that are called unlike, where there are several."""
+"""The same where there are several: half of it is the share of wrong claims among single ones."""
 _ROWS, _NUMBERS = 2000, 20_000_000  # simulations ranked among, and numbers of theirs, at most
 _NAMED = 3  # coordinates in a sentence
 _OUT = 0.05  # share of simulations as far out in any coordinate, to name one
@@ -65,7 +65,7 @@ def own_rank(upload: Upload) -> Strangeness | None:
 def unlike_text(ranked: Strangeness, x_names: Sequence[str]) -> str:
     """The warning of an observation that the simulator would hardly make, or of several."""
     if (total := len(ranked.pvalue)) > 1:
-        found = np.flatnonzero(ranked.adjusted <= FAR_AMONG)
+        found = ranked.unlike(FAR_AMONG)
         return (
             f"{len(found)} of your {total} observations {'is' if len(found) == 1 else 'are'} "
             f"unlike the simulations: {begun_text(list(map(str, found)), _NAMED)} (counted from "

@@ -18,7 +18,15 @@ from validation_core.diagnosis.questions.base import Rows
 from validation_core.localization import neighbours
 from validation_core.relabelling.claims import x_column_name
 from validation_core.statistics.strangeness import Strangeness
-from validation_core.text import count_text, list_text, more_text, number_text, said_equals
+from validation_core.text import (
+    count_text,
+    level_text,
+    list_text,
+    more_text,
+    number_text,
+    said_equals,
+    said_pvalue,
+)
 from validation_core.types import Array
 
 _TITLE = "Could the simulator have made it?"
@@ -54,7 +62,8 @@ def simulated(
         x: simulations (n, M) that are not the observations.
         x_o: observations (J, M).
         x_names: of the columns.
-        alpha: level of the claim; of several observations the rate of false discoveries.
+        alpha: level of the claim. Of several observations, half of it is the rate of false
+            discoveries among those that are named.
         seed: of ties and of splits.
         summaries: further quantities of the simulations (n, S) and the observations (J, S).
         around: whether theta was drawn around q's draws at an observation.
@@ -66,16 +75,14 @@ def simulated(
         if several
         else _one(ranked, x_names, alpha, nearest(x, x_o[0]), " where q puts theta" * around)
     )
-    pvalue = float(ranked.adjusted.min())
-    wrong = pvalue <= alpha or (ranked.joint is not None and ranked.joint <= alpha)
     worst = int(ranked.pvalue.argmin())
     return ObservationAnswer(
         name="simulated",
         title=_TITLE,
         sentences=sentences,
         cannot=f"{_AROUND} {_CANNOT}" if around else _CANNOT,
-        wrong=wrong,
-        pvalue=pvalue,
+        wrong=ranked.overall <= alpha,
+        pvalue=ranked.overall,
         drawn=(
             among_simulations(x, x_o[worst], x_names),
             strangeness_shown(ranked, worst, _PARTS),
@@ -125,30 +132,37 @@ def _one(
 
 
 def _several(ranked: Strangeness, alpha: float) -> tuple[str, ...]:
-    found = np.flatnonzero(ranked.adjusted <= alpha)
+    found, p = ranked.unlike(alpha), f"p {said_equals(ranked.overall)}"
     total, joint = len(ranked.pvalue), ranked.joint
     assert joint is not None, "there are several"
-    together = (
-        f"Together their mean strangeness has p {said_equals(joint)} among random sets of {total}."
+    parts = (
+        f"The smallest adjusted p of one is {said_pvalue(float(ranked.adjusted.min()))}; together "
+        f"their mean strangeness has p {said_equals(joint)} among random sets of {total}."
     )
     if not len(found):
-        if joint <= alpha:
+        if ranked.overall <= alpha:
             return (
-                f"Together your {total} observations are unlike the simulations "
-                f"(p {said_equals(joint)}); no single one stands out.",
+                f"Together your {total} observations are unlike the simulations ({p}); no single "
+                "one stands out.",
+                parts,
             )
+        least = 2 * total / (ranked.n + 1)  # p where one alone is stranger than all simulations
+        few = (
+            f"Among {ranked.n:,} simulations no single one of {total} can stand out at "
+            f"{level_text(alpha)}: bring more simulations, or ask of fewer observations."
+        )
         return (
-            f"All {total} observations look like simulations (smallest adjusted "
-            f"p {said_equals(float(ranked.adjusted.min()))}).",
-            together,
+            f"All {total} observations look like simulations ({p}).",
+            parts,
+            *([few] if least > alpha else []),
         )
     listed = ", ".join(str(at) for at in found[:8]) + more_text(len(found) - 8)
     verb = "is" if len(found) == 1 else "are"
     return (
-        f"{len(found)} of {total} observations {verb} unlike the simulations: no check on "
+        f"{len(found)} of {total} observations {verb} unlike the simulations ({p}): no check on "
         f"simulations speaks for {listed} (counted from 0; false discovery rate "
-        f"{100 * alpha:.3g}%).",
-        together,
+        f"{100 * alpha / 2:.3g}%).",
+        parts,
     )
 
 
@@ -194,8 +208,12 @@ def _method_text(ranked: Strangeness, several: bool) -> str:
     """How the test is done."""
     learnt = "one half of the simulations" if several else "the simulations and the observation"
     kinds = list_text([_PARTS[name] for name in ranked.parts])
+    both = (
+        " p of all is twice the smaller of two: the smallest of single observations, adjusted "
+        "(Benjamini and Hochberg), and that of their mean strangeness."
+    )
     return (
         f"Each strangeness is learnt from {learnt}, and the observation ranked among "
         f"{count_text(ranked.n, 'simulation')}: exact whatever the distribution of x (conformal "
-        f"prediction). Joined before they are ranked: {kinds}."
+        f"prediction). Joined before they are ranked: {kinds}.{both * several}"
     )

@@ -14,6 +14,7 @@ from validation_core.types import Array, Float
 
 FEWEST = 10
 """Draws with both densities below which weights say nothing."""
+_EACH, _TOGETHER = 30, 100  # draws below which nearly equal weights have a tail that looks heavy
 _TITLE = "What do importance weights say?"
 _CANNOT = (
     "Weights see q only where it has draws: posterior mass without a draw stays unseen. Densities "
@@ -46,22 +47,17 @@ def weights(ratios: list[Float], where: str) -> ObservationAnswer | None:
     each = [pareto_smoothed(ratio) for ratio in known]
     first, ratio = each[0], known[0]
     finite = ratio[np.isfinite(ratio)]
-    k = float(np.median([one.k for one in each]))
+    told = [one for one in each if not math.isnan(one.k)]
+    k = float(np.median([one.k for one in told])) if told else math.nan
+    counts = [len(one.log_weights) for one in told]
+    wrong = k > first.reliable_below and min(counts) >= _EACH and sum(counts) >= _TOGETHER
     effective = float(np.median([one.effective / len(one.log_weights) for one in each]))
     spread = float(np.median([one[np.isfinite(one)].std() for one in known]))
-    wrong = k > first.reliable_below
-    count = len(first.log_weights)
-    share = number_text(100 * effective, 2)
-    words = f"weights keep {share}% of {count_text(count, 'draw')} (Pareto k {number_text(k, 2)})"
     return ObservationAnswer(
         name="weights",
         title=_TITLE,
         sentences=(
-            f"q misses posterior mass {where}: {words}; above {first.reliable_below:.2f} no "
-            "average of them can be trusted."
-            if wrong
-            else f"Weights can mend q {where}: {words}; below {first.reliable_below:.2f} their "
-            "averages can be trusted.",
+            _answer(first, k, effective, where, wrong=wrong),
             f"log p less log q varies by {number_text(spread, 2)} nats (sd) over q's draws; 0 if "
             "q were the posterior.",
             *_evidence(first, ratio, alone=len(known) == 1),
@@ -88,6 +84,27 @@ def weights(ratios: list[Float], where: str) -> ObservationAnswer | None:
             "observations": len(known),
         },
     )
+
+
+def _answer(
+    smoothed: SmoothedWeights, k: float, effective: float, where: str, *, wrong: bool
+) -> str:
+    count, below = count_text(len(smoothed.log_weights), "draw"), smoothed.reliable_below
+    kept = f"weights keep {number_text(100 * effective, 2)}% of {count}"
+    if math.isnan(k):
+        return f"Too few draws that differ for a Pareto k {where}: {kept}. Bring more."
+    words = f"{kept} (Pareto k {number_text(k, 2)})"
+    if wrong:
+        return (
+            f"q misses posterior mass {where}: {words}; above {below:.2f} no average of "
+            "them can be trusted."
+        )
+    if k > below:
+        return (
+            f"Too few draws to tell whether q misses posterior mass {where}: {words}; below "
+            f"{below:.2f} averages of so few can be trusted. Bring more."
+        )
+    return f"Weights can mend q {where}: {words}; below {below:.2f} their averages can be trusted."
 
 
 def _log_mean(smoothed: SmoothedWeights, ratio: Array) -> tuple[float, float]:

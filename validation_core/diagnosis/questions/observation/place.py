@@ -28,7 +28,7 @@ def unlike(upload: Upload) -> str | None:
     least 0.5 sd a column. Or the exact test of `my_observation.likeness` has p of at most 0.01.
     If x_o came from the simulator, it would be exchangeable with the rows: the chance that the
     first warns is at most 1 / (n + 1), 0.3% for 300, that of the second at most 1%. Of several the
-    second alone is asked, at a false discovery rate of 5%.
+    second alone is asked, at a false discovery rate of 2.5%.
     """
     if not isinstance(upload, TableUpload) or upload.observations is None:
         return None
@@ -41,7 +41,7 @@ def unlike(upload: Upload) -> str | None:
         return apart
     ranked = likeness.own_rank(upload)
     line = likeness.FAR_AMONG if several else likeness.FAR
-    if ranked is None or ranked.adjusted.min() > line:
+    if ranked is None or not len(ranked.unlike(line)):
         return None
     return likeness.unlike_text(ranked, upload.x_names)
 
