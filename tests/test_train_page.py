@@ -129,7 +129,7 @@ def test_what_more_simulations_are_worth_is_drawn_for_every_task():
         headings = [part.value for part in page.subheader]
         assert ("Would more simulations help?" in headings) == bool(curves)
         if curves:
-            assert {len(errors) for errors in curves.values()} == {4, 5}
+            assert {len(errors) for errors in curves.values()} == {5}
             for name, errors in curves.items():
                 said = sentence(curves, name)
                 assert ESTIMATORS[name].title in said
