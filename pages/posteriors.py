@@ -96,6 +96,8 @@ def _compare(tables: Tables, seed: int, *, example: bool) -> None:
     right = ""
     if (same := posteriors.same_text(uploads, labels)) is not None:
         st.warning(plain(same))
+    for warning in posteriors.warnings(uploads, labels):
+        st.warning(plain(warning))
     if not working and (ranking := posteriors.ranking(scores)) is not None:
         right = once(
             ("right", known),
@@ -149,6 +151,7 @@ def _share(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> Non
             ranking=posteriors.ranking(scores),
             pvalues=posteriors.rejections(store_records),
             left_out=posteriors.left_out(uploads, labels),
+            warnings=posteriors.warnings(uploads, labels),
         ).document()
 
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -131,7 +131,7 @@ def check_read(upload, kinds):
     assert not any(np.isnan(array).any() for array in upload.arrays().values())
     assert (upload.bounds is not None) == (bounds in kinds)
     if ragged in kinds:
-        assert any("cut to the first 13" in note for note in upload.notes)
+        assert any("13 of each are kept" in note for note in upload.notes)
 
 
 @pytest.mark.parametrize("kinds", [*PAIRS, *THREES], ids=ids)

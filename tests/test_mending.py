@@ -22,8 +22,8 @@ from validation_core.diagnosis.questions.mend.words import mend_sentences
 from validation_core.mending import mend_table
 from validation_core.mending.function import MendFunction, pick_by_weight
 from validation_core.mending.judging import effective_share, mean_nats, resampled_table
-from validation_core.mending.ranks import FEWEST, calibrated_intervals, slot_ranks
-from validation_core.mending.reweighting import split_rows
+from validation_core.mending.ranks import FEWEST, calibrated_intervals, rank_gain, slot_ranks
+from validation_core.mending.reweighting import WEIGHED, split_rows, weighed_columns, weighed_table
 from validation_core.mending.unused_inputs import unused_inputs
 from validation_core.statistics.slots import multiclass_contributions
 from validation_core.store import Store
@@ -146,6 +146,34 @@ def test_picked_by_weight_the_true_value_is_one_of_its_draws():
     assert kstest(plain, "uniform").pvalue < 1e-10, "without weights they are not"
 
 
+@pytest.mark.parametrize("k", [60, 1000])
+def test_in_what_order_draws_come_does_not_matter(k):
+    table = normal_table(3, n=300, k=k)
+    order = table.q[..., :1].argsort(axis=1)
+    ordered = replace(table, q=np.take_along_axis(table.q, order, axis=1))
+    weighed = weighed_table(ordered)
+    assert weighed.q.shape[1] == min(k, WEIGHED)
+    assert weighed_columns(table) is None or k > WEIGHED
+    u = slot_ranks(weighed)
+    splits = split_rows(len(table), np.random.default_rng(1))
+    assert abs(u[:, 0, 0].mean() - 0.5) < 4 / np.sqrt(12 * 300)
+    assert mean_nats(rank_gain(u, splits)).low <= 0
+    assert abs(weighed.q[:, :15, 0].mean() - table.q[..., 0].mean()) < 0.1
+
+
+def test_weights_are_in_the_order_of_the_draws(results):
+    table = normal_table(0, shift=0.8)
+    order = table.q[..., :1].argsort(axis=1)
+    ordered = upload_of(replace(table, q=np.take_along_axis(table.q, order, axis=1)))
+    mended = replace(results["shifted"], table=ordered)
+    columns = weighed_columns(ordered.data)
+    weighed = mended.numbers.log_weight[:, 1:]
+    np.testing.assert_allclose(
+        np.take_along_axis(np.log(mended.weights()), columns, axis=1)[:, 0] - weighed[:, 0],
+        np.take_along_axis(np.log(mended.weights()), columns, axis=1)[:, 1] - weighed[:, 1],
+    )
+
+
 def test_effective_draws_are_all_of_equal_ones_and_few_of_a_heavy_one():
     assert effective_share(np.zeros((3, 10))) == pytest.approx(1)
     heavy = np.zeros((3, 10))
@@ -163,7 +191,7 @@ def test_a_calibrated_interval_covers_new_true_values():
     many = 200
     narrow = normal_table(0, n=1000, k=many, width=0.7)
     worst = calibrated_intervals(narrow, 0)
-    fresh = slot_ranks(normal_table(1, n=2000, k=many, width=0.7), many)
+    fresh = slot_ranks(normal_table(1, n=2000, k=many, width=0.7))
     for j, each in enumerate(worst):
         assert not each.right
         assert each.coverage.high < 0.85
@@ -222,16 +250,16 @@ def test_true_values_beyond_all_draws_are_told_where_they_are_more_than_chance(
 )
 def test_inputs_that_q_ignores_are_found(used, width, ignored):
     table = weekly_table(0, used, width=width)
-    found = unused_inputs(table, slot_ranks(table, 30), 0)
+    found = unused_inputs(table, slot_ranks(table), 0)
     assert [each.column for each in found] == ignored
     assert all(abs(each.used) < 0.1 and each.pvalue <= 0.05 for each in found)
 
 
 def test_inputs_are_not_asked_where_rows_are_too_few_or_columns_repeat():
     few = weekly_table(0, [0], n=40)
-    assert unused_inputs(few, slot_ranks(few, 30), 0) is None
+    assert unused_inputs(few, slot_ranks(few), 0) is None
     twice = PosteriorTable(few.theta, few.x[:, [0, 0]], few.q)
-    assert unused_inputs(twice, slot_ranks(twice, 30), 0) is None
+    assert unused_inputs(twice, slot_ranks(twice), 0) is None
 
 
 @pytest.mark.slow
@@ -256,13 +284,13 @@ def test_an_input_that_only_qs_width_depends_on_is_seldom_said_to_be_ignored(tab
         width = np.where(np.abs(x[:, 1]) > 1.6, 0.1, 1.0)[:, None, None]
         theta = x[:, :1] + rng.standard_normal((300, 4))
         q = x[:, :1, None] + width * rng.standard_normal((300, 200, 4))
-        told += ignored_at(PosteriorTable(theta, x, q), seed, level, draws=200)
+        told += ignored_at(PosteriorTable(theta, x, q), seed, level)
     assert told <= binom.isf(0.001, tables, level)
 
 
-def ignored_at(table, seed, level=0.05, draws=30):
+def ignored_at(table, seed, level=0.05):
     """Whether any column is said to be ignored at this level."""
-    found = unused_inputs(table, slot_ranks(table, draws), seed)
+    found = unused_inputs(table, slot_ranks(table), seed)
     return any(each.pvalue <= level for each in found)
 
 
@@ -275,19 +303,19 @@ def test_the_claim_that_an_input_is_ignored_keeps_the_users_level(shifted):
 
 
 def _with_ranks(table):
-    return table, slot_ranks(table, 30)
+    return table, slot_ranks(table)
 
 
 def test_inputs_are_not_asked_where_a_row_has_one_to_itself():
     """Its slope is that row's alone: no error of it can be told."""
     table = weekly_table(0, [0])
     table.x[:, 1] = np.arange(len(table)) == 3
-    assert unused_inputs(table, slot_ranks(table, 30), 0) is None
+    assert unused_inputs(table, slot_ranks(table), 0) is None
 
 
 def test_neighbouring_inputs_are_named_as_a_range(shifted):
     table = weekly_table(0, [0, 1, 2, 3])
-    found = replace(shifted, unused=unused_inputs(table, slot_ranks(table, 30), 0))
+    found = replace(shifted, unused=unused_inputs(table, slot_ranks(table), 0))
     said = " ".join(mend_sentences(found, NAMES, CLAIMED))
     assert "q does not use week5 to week8: true values follow them" in said
     assert "nats from the true posterior (KL(p‖q), lower end" in said

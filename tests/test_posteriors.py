@@ -1,5 +1,7 @@
 """Several posteriors of the same simulations: proper scores, paired intervals, words."""
 
+from dataclasses import replace
+
 import numpy as np
 import plotly.graph_objects as go
 import pytest
@@ -81,6 +83,26 @@ def test_scores_are_unbiased_at_any_number_of_draws():
         off = a - b
         error = off.std(0) / np.sqrt(len(off))
         assert (np.abs(off.mean(0)) < 4 * error).all()
+
+
+def test_the_order_of_draws_does_not_change_what_is_nearest():
+    upload = table(1, k=100)
+    q = upload.data.q
+    ordered = np.take_along_axis(q, q[..., :1].argsort(axis=1), axis=1)
+    log_w = np.zeros(q.shape[:2])
+    for weights in (None, log_w):
+        one, other = (
+            posteriors.row_scores(PosteriorTable(upload.data.theta, upload.data.x, draws), weights)
+            for draws in (q, ordered)
+        )
+        np.testing.assert_allclose(one.crps, other.crps)
+        off = one.energy - other.energy
+        assert abs(off.mean()) < 4 * off.std() / np.sqrt(N) < 0.02
+
+
+def test_warnings_are_said_once_with_the_tables_that_have_them():
+    first, other = replace(table(0), warnings=("A.", "B.")), replace(table(1), warnings=("B.",))
+    assert posteriors.warnings([first, other], ["a", "b"]) == ("a: A.", "B.")
 
 
 def test_chunks_do_not_change_scores(monkeypatch):

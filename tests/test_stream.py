@@ -86,6 +86,46 @@ def test_a_state_does_not_change_as_rows_come():
     assert pvalues == sorted(pvalues, reverse=True)
 
 
+def sorted_by_the_first(arrays):
+    order = arrays["theta_q"][..., :1].argsort(axis=1)
+    return {**arrays, "theta_q": np.take_along_axis(arrays["theta_q"], order, axis=1)}
+
+
+def test_in_what_order_a_rows_draws_come_does_not_matter():
+    rows = sorted_by_the_first(drawn(160, k=200))
+    assert not last(rows).decided
+    few = {**rows, "theta_q": rows["theta_q"][:, ::4]}
+    first = [{name: array[:1] for name, array in few.items()}]
+    rest = {name: array[1:] for name, array in rows.items()}
+    whole = last([*first, rest], learn=False)
+    assert not whole.decided
+    np.testing.assert_allclose(
+        last([*first, *one_by_one(rest)], learn=False).evidence.wealth, whole.evidence.wealth
+    )
+
+
+def test_a_score_is_learned_of_draws_in_an_order_as_of_others():
+    sorted_rows = sorted_by_the_first(drawn(300, correlation=0.9, k=100))
+    assert last(sorted_rows).decided
+
+
+def test_a_tables_warnings_are_said_once():
+    table = npt.Table(**sorted_by_the_first(drawn(60)))
+    assert len(table.warnings) == 1
+    assert last([table, table], learn=False).sentences[-1:] == table.warnings
+
+
+def test_one_row_and_several_of_one_parameter_are_told_apart_or_refused():
+    theta, q = np.arange(9.0), np.random.default_rng(0).standard_normal((9, 9))
+    with pytest.raises(ValueError, match=r"or n rows of one; got theta \(9,\), theta_q \(9, 9\)"):
+        list(npt.watch({"theta": theta, "theta_q": q}))
+    assert len(StreamRows().table({"theta": theta, "theta_q": q, "x": np.zeros(4)})) == 1
+    several = StreamRows()
+    several.table({"theta": theta, "theta_q": np.zeros((20, 9)) + np.arange(20)[:, None]})
+    with pytest.raises(ValueError, match="K = 9"):  # one row, of fewer draws than the first
+        several.table({"theta": theta, "theta_q": q})
+
+
 def test_a_narrow_q_is_decided_soon_and_named():
     after = [last([drawn(300, seed, width=0.7)], learn=False).decided_after for seed in range(20)]
     assert all(after)

@@ -9,7 +9,9 @@ import pytest
 
 from validation_core import statistics, tables
 from validation_core.diagnosis.questions.calibration.parameters import marginal_errors
-from validation_core.tables import Upload, checks, repeats, samples
+from validation_core.rng import stream
+from validation_core.tables import TableUpload, Upload, checks, repeats, samples
+from validation_core.tables.draw_order import some_draws
 from validation_core.types import PosteriorTable
 
 N, K = 300, 40
@@ -311,6 +313,31 @@ def test_heavy_tails_are_not_called_far():
     assert (
         warnings_of({"theta": theta, "x": theta + rng.standard_normal((N, 1)), "theta_q": q}) == ()
     )
+
+
+@pytest.mark.parametrize("by", ["a parameter", "distance"])
+def test_draws_in_an_order_are_shuffled_each_as_a_whole_for_what_reads_some(by):
+    rng, (n, k) = np.random.default_rng(0), (100, 40)
+    q = 1e200 * rng.standard_normal((n, k, 2))
+    key = q[..., 1] if by == "a parameter" else np.abs(q / 1e200).sum(-1)
+    q = np.take_along_axis(q, key.argsort(axis=1)[..., None], axis=1)
+    upload = TableUpload(
+        PosteriorTable(q[:, 0], np.zeros((n, 1)), q), ("a", "b"), "", densities={"log": q[..., 0]}
+    )
+    told = upload.in_no_order
+    assert not repeats.are_in_order(told.data.q)
+    np.testing.assert_array_equal(told.densities["log"], told.data.q[..., 0])
+    np.testing.assert_array_equal(np.sort(told.data.q, axis=1), np.sort(q, axis=1))
+    assert told.in_no_order is told
+
+
+def test_some_draws_are_those_of_a_row_whatever_rows_come_with_it():
+    q = np.random.default_rng(0).standard_normal((30, 12, 2))
+    assert some_draws(q, 12, stream(0, "some")) is q
+    rng = stream(0, "some")
+    apart = [some_draws(part, 5, rng) for part in (q[:1], q[1:9], q[9:])]
+    np.testing.assert_array_equal(np.concatenate(apart), some_draws(q, 5, stream(0, "some")))
+    assert all(len(np.unique(row, axis=0)) == 5 for row in apart[1])
 
 
 def test_sorted_draws_are_warned_of():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import kstest
 
 import validation_core as npt
 from pages.diagnose import files as page_files
@@ -273,10 +274,27 @@ def test_draws_of_different_numbers_are_cut_to_the_shortest(rows):
     upload = Upload.of(rows | {"theta_q": q, "log_q": np.ones(N), "log_q_draws": np.ones((N, K))})
     assert (upload.n, upload.k) == (N, 12)
     assert upload.densities["log_q_draws"].shape == (N, 12)
-    assert "all are cut to the first 12" in told(upload)
+    assert "12 of each are kept, picked at random" in told(upload)
     ragged = [draws[np.isfinite(draws[:, 0])] for draws in q]
     table = npt.Table(rows["theta"], rows["x"], ragged)
     np.testing.assert_array_equal(table.upload.data.q, upload.data.q)
+
+
+def test_of_unequal_draws_in_an_order_any_are_kept_each_with_what_is_known_of_it():
+    rng, (n, k) = np.random.default_rng(0), (400, 60)
+    x = rng.standard_normal((n, 1))
+    theta, q = x + rng.standard_normal((n, 1)), x[:, None] + rng.standard_normal((n, k, 1))
+    q.sort(axis=1)
+    short = rng.permutation(n)[: n // 2]
+    q[short, 20:] = np.nan
+    q[short, :20] = np.sort(x[short, None] + rng.standard_normal((n // 2, 20, 1)), axis=1)
+    known = {"log_q": -theta[:, 0], "log_q_draws": -q[..., 0], "energy": 2 * theta[:, 0]}
+    beside = {"quantity_e": known.pop("energy"), "quantity_e_draws": 2 * q[..., 0]}
+    upload = Upload.of({"theta": theta, "x": x, "theta_q": q} | known | beside)
+    kept = upload.data.q[..., 0]
+    np.testing.assert_array_equal(upload.densities["log_q_draws"], -kept)
+    np.testing.assert_array_equal(upload.quantities["quantity_e_draws"], 2 * kept)
+    assert kstest(((kept < theta).sum(1) + rng.random(n)) / 21, "uniform").pvalue > 0.01
 
 
 def test_rows_with_few_draws_are_left_out(rows):

@@ -113,8 +113,16 @@ def test_unequal_draws_are_cut_to_the_shortest_and_said():
     for content in written(short).values():
         upload = tables.read(content)
         assert upload.k == 5
-        assert f"Simulations have 5 to {K} draws: all were cut to their first 5." in upload.notes
-        np.testing.assert_allclose(upload.data.q, table(m=2)["theta_q"][:, :5], rtol=1e-5)
+        assert (
+            f"Simulations have 5 to {K} draws: 5 of each were kept, picked at random."
+            in upload.notes
+        )
+        own = table(m=2)["theta_q"]
+        for kept, draws in zip(upload.data.q, own, strict=True):
+            at = np.abs(kept[:, None] - draws).sum(-1).argmin(1)
+            np.testing.assert_allclose(kept, draws[at], rtol=1e-5)
+            assert (np.diff(at) > 0).all()
+        assert np.abs(upload.data.q - own[:, :5]).max() > 0.1  # not the first ones
 
 
 def test_simulations_may_be_named_by_words():

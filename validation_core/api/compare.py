@@ -58,6 +58,8 @@ class ComparisonResult(Result):
     """The tables."""
     left_out: tuple[str, ...] = ()
     """What is not compared, and why, in sentences."""
+    warnings: tuple[str, ...] = ()
+    """The tables' own warnings, with their labels."""
 
     @property
     def title(self) -> str:
@@ -65,14 +67,16 @@ class ComparisonResult(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Tables that are the same; the nearest, and whether it is right; then every other one."""
+        """Tables that are the same; the nearest, and whether it is right; warnings; then every
+        other one.
+        """
         first: tuple[str, ...] = ()
         if self.ranking is not None:
             right = posteriors.right_text(self.ranking, self.labels, self.pvalues)
             first = (*posteriors.headline(self.ranking, self.labels), *filter(None, [right]))
         told = posteriors.describe(self.measures, self.labels, self.reference)
         same = posteriors.same_text(self.uploads, self.labels) if self.uploads else None
-        return (*filter(None, [same]), *first, *self.left_out, *told)
+        return (*filter(None, [same]), *first, *self.warnings, *self.left_out, *told)
 
     def figures(self) -> tuple[Drawn, ...]:
         """The lead of the nearest table, the differences, and each measure."""
@@ -251,6 +255,7 @@ def compared(
         posteriors.rejections(records),
         tuple(uploads),
         posteriors.left_out(uploads, labels),
+        posteriors.warnings(uploads, labels),
     )
 
 

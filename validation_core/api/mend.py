@@ -17,6 +17,7 @@ from validation_core.drawing.drawn import Drawn
 from validation_core.mending import Mended
 from validation_core.mending.files import mend_files
 from validation_core.mending.function import pick_by_weight
+from validation_core.mending.reweighting import weighed_columns
 from validation_core.rng import stream
 from validation_core.store import Store
 from validation_core.tables import TableUpload, Upload
@@ -74,9 +75,9 @@ class MendResult(Result):
         return self.answer.to_json()
 
     def weights(self) -> NDArray[np.float64]:
-        """Weights (N, K') of each row's first K' draws, of sum 1, learned without the row.
+        """Weights (N, K) of each row's draws, in their order, of sum 1, learned without the row.
 
-        K' is all of them up to 400.
+        Of more than 400 draws so many are weighed, picked at random; the others weigh 0.
 
         Raises:
             ValueError: where no mend is offered.
@@ -84,7 +85,13 @@ class MendResult(Result):
         self._require()
         log_weight = self.numbers.log_weight[:, 1:]
         weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
-        return np.asarray(weight / weight.sum(axis=1, keepdims=True), np.float64)
+        weight = np.asarray(weight / weight.sum(axis=1, keepdims=True), np.float64)
+        columns = weighed_columns(self.table.data)
+        if columns is None:
+            return weight
+        every = np.zeros(self.table.data.q.shape[:2])
+        np.put_along_axis(every, columns, weight, axis=1)
+        return every
 
     def draws(self, count: int | None = None, seed: int = 0) -> NDArray[np.floating]:
         """Mended draws (N, count, D): q's own at each x, picked by weight with replacement.
@@ -98,9 +105,8 @@ class MendResult(Result):
         """
         weight = self.weights()
         if count is None:
-            count = max(1, round(self.numbers.effective * weight.shape[1]))
-        q = self.table.data.q[:, : weight.shape[1]]
-        return pick_by_weight(q, weight, count, stream(seed, "mend", "draws"))
+            count = max(1, round(self.numbers.effective * self.numbers.draws))
+        return pick_by_weight(self.table.data.q, weight, count, stream(seed, "mend", "draws"))
 
     def mend(
         self, x: ArrayLike, theta_q: ArrayLike, count: int | None = None, seed: int = 0

@@ -48,7 +48,7 @@ class Table:
         x: the data (N, ...) simulated from each; trailing axes are flattened, complex columns
             become two. None where there is none. Rows may have different lengths, as trials do.
         theta_q: K draws from q at each x (N, K, D); (K, N, D) is recognised where N and K differ.
-            A list of draws (K_i, D) is cut to the shortest.
+            A list of draws (K_i, D) is cut to the shortest, at random.
         names: labels of the D parameters.
         x_names: labels of the M columns of x.
         x_summary: summaries (N, S) that are read in place of x, where x is wide.

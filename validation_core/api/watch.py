@@ -40,6 +40,8 @@ class StreamResult(Result):
     """Level at which it is decided."""
     left_out: int
     """Rows left out for NaN or infinite numbers."""
+    warnings: tuple[str, ...] = ()
+    """Of the tables among the rows, each once."""
 
     @property
     def title(self) -> str:
@@ -72,7 +74,8 @@ class StreamResult(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        return stream_sentences(self.evidence, self.names, self.alpha, self.left_out)
+        told = stream_sentences(self.evidence, self.names, self.alpha, self.left_out)
+        return (*told, *self.warnings)
 
     def figures(self) -> tuple[Drawn, ...]:
         """The evidence after each row."""
@@ -138,7 +141,8 @@ def watch(
             several together, theta (n, D), theta_q (n, K, D), x (n, M); or of tables; or one
             table. NaN leaves a row out.
         alpha: level.
-        seed: of tie-breakers and of what is learned.
+        seed: of tie-breakers, of what is learned, and of which draws of a row are read where not
+            all are.
         learn: whether a score is learned from earlier rows: at 50 of them, and whenever there are
             half as many again, which takes about a second each.
 
@@ -163,7 +167,7 @@ def watch(
     """
     if isinstance(rows, Table | Upload | Mapping):
         rows = [rows]  # several rows together are one item
-    reader, running = StreamRows(), None
+    reader, running = StreamRows(seed), None
     for item in rows:
         upload = item.upload if isinstance(item, Table) else item
         if isinstance(upload, Upload) and not isinstance(upload, TableUpload):
@@ -176,4 +180,6 @@ def watch(
             learner = learn_within if learn and can_learn(reader.sizes[2]) else None
             running = RunningEvidence(reader.sizes[0], seed, learner)
         running.add(table)
-        yield StreamResult(running.evidence(), reader.names, alpha, reader.left_out)
+        yield StreamResult(
+            running.evidence(), reader.names, alpha, reader.left_out, reader.warnings
+        )

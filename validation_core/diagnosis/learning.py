@@ -124,7 +124,7 @@ def build_training_set(upload: Upload, how: Recipe, seed: int) -> Any:
 
 
 def _table(upload: Upload) -> PosteriorTable:
-    """The table of an upload.
+    """The table of an upload, its draws in no order: what learns reads some of them.
 
     Raises:
         ValueError: for one that has no draws of q at each x.
@@ -134,7 +134,7 @@ def _table(upload: Upload) -> PosteriorTable:
             f"A network that learns over x needs a table of theta, x and theta_q; got "
             f"{upload.held}. Upload a table."
         )
-    return upload.data
+    return upload.in_no_order.data
 
 
 def _train(upload: Upload, seed: int) -> PosteriorTable | TwoSamples:

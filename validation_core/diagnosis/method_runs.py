@@ -23,6 +23,7 @@ from validation_core.methods.record import LISTED, Effects, Record
 from validation_core.provenance import Stopwatch
 from validation_core.relabelling import UNLEARNED, relabelled
 from validation_core.relabelling.families import RATIOS
+from validation_core.relabelling.pools import players
 from validation_core.relabelling.result import OmnibusResult
 from validation_core.relabelling.table_statistics import LearnedScore, nearest, playing_draws
 from validation_core.rng import stream
@@ -189,7 +190,8 @@ def _read_table(
         return _MethodInput(scores.apply(method.score(), replace(upload.data, x=x)))
     assert trained is not None
     rows, most = learning.held_out_rows(upload, seed), method.budget(1, upload.k).q
-    return _MethodInput(scores.apply(trained.at(), sampling.rows_view(upload.data, rows, most)))
+    held = sampling.rows_view(upload.in_no_order.data, rows, most)
+    return _MethodInput(scores.apply(trained.at(), held))
 
 
 def _test_blocks(upload: Upload, seed: int, rng: np.random.Generator) -> TwoSamples:
@@ -217,10 +219,10 @@ def _at_median(method: Method, upload: TableUpload, seed: int) -> _MethodInput:
     """The input of a local test, learnt on other rows, at the observations nearest the median."""
     train, test = learning.training_and_held_out_rows(upload, seed)
     (rows, each), (points, draws) = method.sizes(len(train), upload.k)
-    learn = sampling.take(upload.data, train[:rows], each)
+    learn = sampling.take(upload.in_no_order.data, train[:rows], each)
     score = method.learn(learn, stream(seed, "diagnose", "local"))
     at = test[_nearest(upload.data.x[test], points)]
-    observed = sampling.take(upload.data, at, min(draws, _LOOKED))
+    observed = sampling.take(upload.in_no_order.data, at, min(draws, _LOOKED))
     return _MethodInput(scores.apply(score, observed), at, observed)
 
 
@@ -279,6 +281,7 @@ def run_relabelling(
     if reason is not None:
         return Record.not_run(method, reason)
     watch = Stopwatch()
+    upload = upload.in_no_order  # some draws play the true value, and some are set aside
     rows = upload.data
     learned_scores = [
         _learned_scores(upload, name, network, seed) for name, network in networks.items()
@@ -332,7 +335,8 @@ def _learned_scores(upload: TableUpload, name: str, network: Any, seed: int) -> 
     among = playing_draws(*data.q.shape)
     if name == "slots":  # the players first, seen among the others
         network = replace(network, scored=len(among))
-        rest = np.setdiff1d(np.arange(upload.k), among)[: network.frame.whole]
+        rest = np.setdiff1d(np.arange(upload.k), among)
+        rest = rest[players(len(rest), network.frame.whole)]
         indices = np.concatenate([among, rest])
     else:
         indices = among

@@ -22,7 +22,7 @@ from validation_core.mending.ranks import (
     slot_ranks,
 )
 from validation_core.mending.result import Mended
-from validation_core.mending.reweighting import reweight
+from validation_core.mending.reweighting import reweight, weighed_table
 from validation_core.mending.unused_inputs import unused_inputs
 from validation_core.types import PosteriorTable
 
@@ -41,12 +41,13 @@ def mend_table(
         seed: of the fifths, the trees and the labellings.
         report: called with the fraction done.
     """
-    mended = reweight(table, seed, lambda done: report(_LEARNING * done))
+    weighed = weighed_table(table)
+    mended = reweight(weighed, seed, lambda done: report(_LEARNING * done))
     judged = [split.judge for split in mended.splits]
     as_it_is = np.zeros_like(mended.log_weight)
-    u = slot_ranks(table, mended.log_weight.shape[1] - 1)
+    u = slot_ranks(weighed)
     k, d = table.q.shape[1:]
-    before = verdict_pvalue(table, as_it_is, judged, seed)
+    before = verdict_pvalue(weighed, as_it_is, judged, seed)
     report(0.85)
     return Mended(
         rows=len(table),
@@ -55,7 +56,7 @@ def mend_table(
         by_ranks=mean_nats(rank_gain(u, mended.splits)),
         effective=effective_share(mended.log_weight),
         before=before,
-        after=verdict_pvalue(table, mended.log_weight, judged, seed),
+        after=verdict_pvalue(weighed, mended.log_weight, judged, seed),
         outside=outside_share(table),
         outside_expected=min(1.0, 2 * d / (k + 1)),
         intervals=calibrated_intervals(table, seed),

@@ -43,13 +43,13 @@ def resampled_table(
 
     Args:
         table: theta (n, D), x (n, M), q (n, K, D).
-        log_weight: (n, K' + 1) of the truth and of the first K' draws.
+        log_weight: (n, K + 1) of the truth and of the draws.
         count: draws at each x.
         rng: picks them.
     """
-    n, slots = log_weight.shape
+    n = len(table)
     place = places_by_weight(softmax(log_weight, axis=1), rng.random((n, count)))
-    every = np.concatenate([table.theta[:, None], table.q[:, : slots - 1]], axis=1)
+    every = np.concatenate([table.theta[:, None], table.q], axis=1)
     return PosteriorTable(table.theta, table.x, every[np.arange(n)[:, None], place])
 
 
@@ -63,7 +63,7 @@ def verdict_pvalue(
 
     Args:
         table: all rows.
-        log_weight: (N, K' + 1) of all rows' slots; zeros for q as it is.
+        log_weight: (N, K + 1) of all rows' slots; zeros for q as it is.
         parts: rows that are judged together.
         seed: of the picked slots, and of relabelling.
     """

@@ -14,6 +14,7 @@ from validation_core.rng import stream
 from validation_core.statistics import effects
 from validation_core.statistics.ranks import midranks
 from validation_core.statistics.slots import multiclass_contributions
+from validation_core.tables.draw_order import some_draws
 from validation_core.types import Float, Interval, PosteriorTable
 
 LEVEL = 0.9
@@ -41,15 +42,15 @@ class CalibratedInterval:
         return self.coverage.low <= LEVEL <= self.coverage.high
 
 
-def slot_ranks(table: PosteriorTable, most: int) -> Float:
+def slot_ranks(table: PosteriorTable) -> Float:
     """Mid-ranks (N, S, D) in (0, 1) of the truth, the first, and of draws among one another.
 
-    Of large tables fewer draws are ranked, chosen without reading them.
+    Of large tables fewer draws are ranked, picked at random.
     """
-    n, k, d = table.q.shape
-    most = max(1, min(k, most, _NUMBERS // (n * d) - 1))
-    slots = np.concatenate([table.theta[:, None], table.q[:, :most]], axis=1)
-    u = (midranks(np.moveaxis(slots, 1, 2)) - 0.5) / (most + 1)
+    n, _, d = table.q.shape
+    q = some_draws(table.q, max(1, _NUMBERS // (n * d) - 1), stream(0, "mend", "ranks"))
+    slots = np.concatenate([table.theta[:, None], q], axis=1)
+    u = (midranks(np.moveaxis(slots, 1, 2)) - 0.5) / slots.shape[1]
     return np.asarray(np.moveaxis(u, 2, 1), np.float64)
 
 

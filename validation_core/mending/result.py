@@ -43,7 +43,7 @@ class Mended:
     unused: tuple[UnusedInput, ...] | None
     """Columns of x that q seems to ignore, each with its p; None where that was not asked."""
     log_weight: Float
-    """(N, K' + 1) of the truth and of the draws, normalised over the row."""
+    """(N, K' + 1) of the truth and of the draws of `weighed_table`, normalised over the row."""
     row_gain: Float
     """(N,) nats of each row."""
     function: Mapping[str, NDArray[np.generic]] = field(metadata=shown(hidden=True))

@@ -21,6 +21,8 @@ from validation_core.mending.function import MendFunction, MendPart
 from validation_core.rng import stream
 from validation_core.scores.slots import Slots
 from validation_core.statistics.slots import multiclass_contributions
+from validation_core.tables.draw_order import draws_at, random_columns
+from validation_core.tables.repeats import are_in_order
 from validation_core.types import Float, Integers, PosteriorTable
 
 FOLDS = 5
@@ -28,7 +30,7 @@ _ROWS = 3000  # that a score learns from, at most
 _LEARNT = 15  # draws of a row that it learns from: more tell little (measured)
 _TEMPERED = 64  # draws of a row that its temperature is fitted on
 WEIGHED = 400
-"""Draws of a row that are weighed among one another, at most: the first ones."""
+"""Draws of a row that are weighed among one another, at most: any, picked at random."""
 _HOTTEST = 4.0  # times the learned score
 _FLAT = 1e-6
 
@@ -45,12 +47,31 @@ class Reweighting(NamedTuple):
     """Log weights of every slot, by scores that did not see its row, and what they gain."""
 
     log_weight: Float
-    """(N, K' + 1) of the truth and of the first K' draws, normalised over the row's slots."""
+    """(N, K + 1) of the truth and of the draws, normalised over the row's slots."""
     gain: Float
-    """(N,) log of the truth's chance times K' + 1, in nats."""
+    """(N,) log of the truth's chance times K + 1, in nats."""
     splits: tuple[Split, ...]
     function: MendFunction
     """What mends new draws: the scores of all fifths, averaged."""
+
+
+def weighed_columns(table: PosteriorTable) -> Integers | None:
+    """Columns (N, K') of the draws of each row that are weighed; None for all as they are.
+
+    The same for the same table. They are in no order, since a score learns from the first few.
+    """
+    n, k, _ = table.q.shape
+    if k <= WEIGHED and not are_in_order(table.q):
+        return None
+    return random_columns(n, k, min(k, WEIGHED), stream(0, "mend", "weighed"))
+
+
+def weighed_table(table: PosteriorTable) -> PosteriorTable:
+    """A table with those of its draws that are weighed."""
+    columns = weighed_columns(table)
+    if columns is None:
+        return table
+    return PosteriorTable(table.theta, table.x, draws_at(table.q, columns))
 
 
 def split_rows(n: int, rng: np.random.Generator) -> tuple[Split, ...]:
@@ -85,33 +106,30 @@ def reweight(table: PosteriorTable, seed: int, report: Callable[[float], None]) 
     """Learn, temper and judge weights of a table's draws.
 
     Args:
-        table: theta (N, D), x (N, M), q (N, K, D).
+        table: theta (N, D), x (N, M), q (N, K, D), of draws that are weighed (`weighed_table`).
         seed: of the fifths, and of the trees.
         report: called with the fraction done.
     """
     from validation_core.scores.slots_training import train_slots  # torch
 
     n, k, _ = table.q.shape
-    most = min(k, WEIGHED)
     splits = split_rows(n, stream(seed, "mend", "rows"))
-    log_weight = np.empty((n, most + 1))
+    log_weight = np.empty((n, k + 1))
     parts: list[MendPart] = []
     for i, split in enumerate(splits):
-        recipe = _recipe(len(split.learn), most)
-        trained = train_slots(
-            sampling.take(table, split.learn[: recipe.n], most), recipe, seed + i
-        )
-        few = replace(trained, scored=min(_TEMPERED, most)).at()
-        tempered = few.table(sampling.take(table, split.temper[:_ROWS], most))
+        recipe = _recipe(len(split.learn), k)
+        trained = train_slots(sampling.take(table, split.learn[: recipe.n]), recipe, seed + i)
+        few = replace(trained, scored=min(_TEMPERED, k)).at()
+        tempered = few.table(sampling.take(table, split.temper[:_ROWS]))
         factor = temperature(np.concatenate([tempered.truth[0][:, None], tempered.draws[0]], 1))
         part = MendPart(trained.frame, trained.forest, trained.network, factor * trained.weights)
-        log_weight[split.judge] = part.log_ratios(sampling.take(table, split.judge, most))
+        log_weight[split.judge] = part.log_ratios(sampling.take(table, split.judge))
         parts.append(part)
         report((i + 1) / len(splits))
     log_weight -= logsumexp(log_weight, axis=1, keepdims=True)
-    gain = log_weight[:, 0] + np.log(most + 1)
+    gain = log_weight[:, 0] + np.log(k + 1)
     return Reweighting(
-        log_weight, gain, splits, MendFunction(tuple(parts), most, table.theta.shape[1])
+        log_weight, gain, splits, MendFunction(tuple(parts), k, table.theta.shape[1])
     )
 
 

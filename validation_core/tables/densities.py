@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.tables.draw_order import draws_at
 from validation_core.tables.roles import is_quantity, unread_notes
 from validation_core.tables.shapes import holds_rows, reshaped
 from validation_core.tables.source import Order, is_real
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 DENSITIES = (
     "log_q",
@@ -37,7 +38,7 @@ def read_densities(
     arrays: Mapping[str, NDArray[np.generic]],
     sizes: tuple[int, int],
     order: Order,
-    kept: int | None = None,
+    kept: Integers | None = None,
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
     """Read the log densities that fit a table.
 
@@ -45,7 +46,7 @@ def read_densities(
         arrays: the file's arrays by role.
         sizes: (N, K) of the table.
         order: the order of theta_q's axes in the file, which arrays (N, K) of its draws share.
-        kept: draws of each row that are used; all by default.
+        kept: columns (N, K') of each row's draws that are used; all by default.
 
     Returns:
         arrays: (N,) at the truths and (N, K) at the draws, in nats.
@@ -64,7 +65,7 @@ def read_densities(
             warnings += [_beyond(name, huge, array.size)] * bool(huge)
             if array.ndim == 2:
                 array = np.ascontiguousarray(array.T) if order == "KND" else array
-                array = array[:, :kept]
+                array = array if kept is None else draws_at(array, kept)
         if array is None:
             turned = arrays[name].shape == saved[::-1] and len(saved) == 2
             remedy = f"save {name}.T to use it" if turned else _AGAIN

@@ -1,4 +1,4 @@
-"""Draws of q whose number differs from row to row, padded with NaN: cut to the shortest."""
+"""Draws of q whose number differs from row to row, padded with NaN: the shortest row's is kept."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from validation_core.types import Array
+from validation_core.tables.draw_order import draws_at, kept_columns
+from validation_core.types import Array, Integers
 
 FEWEST = 10
 """Draws that a row must have to be kept where draws are cut to the shortest."""
@@ -17,11 +18,14 @@ class CutDraws(NamedTuple):
     """Draws (N, K, D) after the cut; rows with too few still hold NaN."""
 
     q: Array
+    columns: Integers | None = None
+    """Those (N, K') of each row's draws that are left; None where all are."""
     notes: tuple[str, ...] = ()
 
 
 def cut_to_shortest(q: Array) -> CutDraws:
-    """Cut draws (N, K, D) that NaN pads at the end of K to as many as the shortest row has.
+    """Cut draws (N, K, D) that NaN pads at the end of K to as many as the shortest row has, picked
+    at random.
 
     Rows with fewer than 10 are not counted: they keep their NaN, and are left out as others are.
     A row's number of draws must not depend on what they are, as it does not where a sampler is
@@ -39,10 +43,9 @@ def cut_to_shortest(q: Array) -> CutDraws:
     if padded.sum() <= _SHARE * len(q):
         return CutDraws(q)
     shortest, most = int(counts[enough].min()), int(counts.max())
-    return CutDraws(
-        np.ascontiguousarray(q[:, :shortest]),
-        (
-            f"Rows have {shortest:,} to {most:,} draws of q, NaN after them: all are cut to the "
-            f"first {shortest:,}.",
-        ),
+    columns = kept_columns(counts, q.shape[1], shortest)
+    note = (
+        f"Rows have {shortest:,} to {most:,} draws of q, NaN after them: {shortest:,} of each are "
+        f"kept, picked at random."
     )
+    return CutDraws(draws_at(q, columns), columns, (note,))

@@ -20,6 +20,7 @@ from validation_core.tables import (
     corrections,
     discrete,
     draw_counts,
+    draw_order,
     float_type,
     logarithms,
     repeats,
@@ -47,7 +48,7 @@ from validation_core.tables.roles import DRAWS_OF_QUANTITY, is_quantity
 from validation_core.tables.shapes import draws_array, matrix, real_numbers
 from validation_core.tables.weights import EqualDraws, GivenWeights
 from validation_core.tables.x_columns import GAPS, Missing, read_x
-from validation_core.types import Array, PosteriorTable
+from validation_core.types import Array, Integers, PosteriorTable
 
 Declared = Mapping[str, np.dtype[np.generic]]
 _NO_X = (
@@ -164,8 +165,9 @@ def read_draw_table(arrays: Arrays, options: ReadingOptions, declared: Declared)
     corrected = corrections.correct(saved.rows.data, names, wanted)
     beside, told_unused = corrections.usable_densities(saved.rows.beside, corrected.made)
     rows = saved.rows.with_data(corrected.data)._replace(beside=beside)
-    k = rows.q.shape[1]
-    undefined = {name: _as_many(a, k) for name, a in saved.given.undefined().items()}
+    undefined = {
+        name: _left(array, saved.columns) for name, array in saved.given.undefined().items()
+    }
     finite, dropped = checks.find_finite_rows(
         {"theta": rows.theta, "x": rows.x, "theta_q": rows.q, **undefined}
     )
@@ -240,6 +242,8 @@ class _Saved(NamedTuple):
 
     arrays: Arrays
     rows: DrawRows
+    columns: Integers | None
+    """Those (N, K') of each row's draws that were kept; None where all were."""
     names: tuple[str, ...]
     """Of the parameters."""
     image: tuple[int, ...]
@@ -265,17 +269,16 @@ def _saved(arrays: Arrays, options: ReadingOptions) -> _Saved:
     exchanged = _exchanged(arrays, (n, d))
     q, saved_order = draws_array(real_numbers("theta_q", arrays["theta_q"]), n, d, order)
     cut = draw_counts.cut_to_shortest(q)
-    sizes, k = (n, q.shape[1]), cut.q.shape[1]
-    densities, density_warnings = read_densities(arrays, sizes, saved_order, k)
+    sizes = n, q.shape[1]
+    densities, density_warnings = read_densities(arrays, sizes, saved_order, cut.columns)
     given = weights.read_weights(arrays, sizes, saved_order)
-    quantities, quantity_warnings = read_quantities(arrays, sizes, saved_order, k)
-    beside = {**densities, **given.logs, **quantities}
+    quantities, quantity_warnings = read_quantities(arrays, sizes, saved_order, cut.columns)
+    logs = {name: _left(array, cut.columns) for name, array in given.logs.items()}
     ranks = [name for name in ("ranks", "max_rank", "pit") if name in arrays]
     return _Saved(
         arrays,
-        DrawRows(
-            theta, columns.x, cut.q, {name: _as_many(array, k) for name, array in beside.items()}
-        ),
+        DrawRows(theta, columns.x, cut.q, {**densities, **logs, **quantities}),
+        cut.columns,
         roles.column_labels(arrays.get("theta_names"), "theta", d)[0],
         image,
         saved_order == "KND",
@@ -329,9 +332,11 @@ def _flat(arrays: Arrays) -> tuple[Arrays, tuple[int, ...]]:
     return {**arrays, **rows}, tuple(int(side) for side in image)
 
 
-def _as_many(values: Array, k: int) -> Array:
+def _left(values: Array, columns: Integers | None) -> Array:
     """What is of the draws (N, K) for those that are left; what is of the truths (N,) as it is."""
-    return values[:, :k] if values.ndim == 2 else values
+    if columns is None or values.ndim == 1:
+        return values
+    return draw_order.draws_at(values, columns)
 
 
 def _gap_notes(x: Array, dropped: Mapping[str, int], missing: Missing | None) -> tuple[str, ...]:

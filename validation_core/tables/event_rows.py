@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.rng import stream
 from validation_core.tables import roles
 from validation_core.tables.records import field_labels, fields_array, fields_header, fields_read
 from validation_core.tables.source import ArrayHeader, Order, label_header
 from validation_core.text import count_text
+from validation_core.types import Integers
 
 # Roles of which no row has an array of its own.
 _OF_THE_TABLE = ("x_o", "theta_o", "x_rep", "around", "periods", "bounds", "discrete", "p", "q")
@@ -64,7 +66,7 @@ def _as_numbers(headers: Mapping[str, ArrayHeader]) -> dict[str, ArrayHeader]:
 class EventRows:
     """theta (N, D), x (N, ...), theta_q (N, K, D) and more from N parts of one simulation each.
 
-    Simulations with more draws than the shortest are cut to its number: the first ones stay.
+    Simulations with more draws than the shortest are cut to its number, picked at random.
 
     Args:
         events: header of each array by its role, by the name of the part.
@@ -111,10 +113,13 @@ class EventRows:
             f"{about} hold one simulation each: {count_text(len(events), 'row')}.",
             *roles.unread_notes(partial, f"not in all {about.lower()}"),
         )
+        self._columns: list[Integers | slice] = [slice(None)] * len(draws)
         if max(draws) > self._k:
+            rng = stream(0, "draws that are kept")
+            self._columns = [np.sort(rng.permutation(count)[: self._k]) for count in draws]
             self.notes += (
-                f"Simulations have {self._k:,} to {max(draws):,} draws: all were cut to their "
-                f"first {self._k:,}.",
+                f"Simulations have {self._k:,} to {max(draws):,} draws: {self._k:,} of each were "
+                f"kept, picked at random.",
             )
 
     def _field_sets(self) -> int:
@@ -181,9 +186,9 @@ class EventRows:
             if name in self._fields[event] and part.dtype.names:
                 part = fields_array(part, self._fields[event][name])
             if name == "theta_q":
-                array[i] = part.reshape(-1, self._d)[: self._k]
+                array[i] = part.reshape(-1, self._d)[self._columns[i]]
             elif name.endswith("_draws"):
-                array[i] = part.reshape(-1)[: self._k]
+                array[i] = part.reshape(-1)[self._columns[i]]
             else:
                 array[i] = part.reshape(array.shape[1:])
         return array

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
+from validation_core.rng import stream
+from validation_core.tables.draw_order import draws_at, random_columns
 from validation_core.types import Array, Float
 
 # -log q averages to the draws' entropy, which is at most that of a normal of their covariance,
@@ -52,8 +54,11 @@ def normalisation_offset(q: Array, log_q: Array) -> _Offset | None:
     if k < max(_FEWEST_DRAWS, 2 * d + 5):
         return None
     rows = np.unique(np.linspace(0, n - 1, min(n, _ROWS)).astype(int))
-    some = np.asarray(q[rows, :_DRAWS], dtype=np.float64)
-    logs = np.asarray(log_q[rows, :_DRAWS], dtype=np.float64)
+    some, logs = q[rows], log_q[rows]
+    if k > _DRAWS:
+        columns = random_columns(len(rows), k, _DRAWS, stream(0, "log q", "draws"))
+        some, logs = draws_at(some, columns), draws_at(logs, columns)
+    some, logs = some.astype(np.float64), logs.astype(np.float64)
     finite = np.isfinite(logs).all(1)
     with np.errstate(all="ignore"):
         whitened = _WhitenedDraws.of(some[finite], logs[finite])

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.rng import stream
 from validation_core.tables import roles, source
 from validation_core.tables.checked_columns import CheckedColumns, labels_of
 from validation_core.tables.long_layout import LongLayout, without_stem
@@ -29,13 +30,14 @@ class _Places(NamedTuple):
     sim: NDArray[np.intp]
     """Place (rows,) of a row's simulation among all, from 0."""
     draw: NDArray[np.intp]
-    """Place (rows,) of a row among the draws of its simulation; -1 for the truth."""
+    """Place (rows,) of a row among the draws of its simulation that are kept; -1 for the truth, k
+    for others."""
 
 
 class LongTable:
     """theta (N, D), x (N, M) and theta_q (N, K, D) from the rows of a long table.
 
-    Simulations with more draws than the shortest are cut to its number: the first ones stay.
+    Simulations with more draws than the shortest are cut to its number, picked at random.
 
     Args:
         columns: the columns.
@@ -175,8 +177,8 @@ class LongTable:
         places = _places_of_rows(sim, index, self._marked(index), layout)
         if places.longest > places.k:
             self._notes += (
-                f"Simulations have {places.k:,} to {places.longest:,} draws: all were cut to "
-                f"their first {places.k:,}.",
+                f"Simulations have {places.k:,} to {places.longest:,} draws: {places.k:,} of each "
+                f"were kept, picked at random.",
             )
         return places
 
@@ -315,7 +317,16 @@ def _places_of_rows(
     start = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=n))[:-1]])
     draw = np.empty(len(sim), np.intp)
     draw[order] = np.arange(len(sim)) - (start + truths)[place[order]]
-    return _Places(n, int(counts.min()), int(counts.max()), place, draw)
+    k, longest = int(counts.min()), int(counts.max())
+    if longest > k:
+        chance = stream(0, "draws that are kept").random(len(sim))
+        by_chance = np.lexsort((chance, ~truth, place))
+        lot = np.empty(len(sim), np.intp)
+        lot[by_chance] = np.arange(len(sim)) - (start + truths)[place[by_chance]]
+        kept = order[(lot[order] < k) & ~truth[order]]
+        draw[~truth] = k
+        draw[kept] = np.arange(len(kept)) - k * place[kept]
+    return _Places(n, k, longest, place, draw)
 
 
 def _listed(columns: Sequence[str]) -> str:

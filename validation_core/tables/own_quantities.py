@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.pieces import slices
+from validation_core.tables.draw_order import draws_at
 from validation_core.tables.roles import (
     DRAWS_OF_QUANTITY,
     QUANTITY,
@@ -30,7 +31,7 @@ from validation_core.tables.roles import (
 from validation_core.tables.shapes import reshaped
 from validation_core.tables.source import Order
 from validation_core.text import count_text
-from validation_core.types import Array
+from validation_core.types import Array, Integers
 
 MOST = 20
 """Quantities of one table that are read."""
@@ -84,7 +85,7 @@ def read_quantities(
     arrays: Mapping[str, NDArray[np.generic]],
     sizes: tuple[int, int],
     order: Order,
-    kept: int | None = None,
+    kept: Integers | None = None,
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
     """Read the quantities that fit a table.
 
@@ -92,7 +93,7 @@ def read_quantities(
         arrays: the file's arrays by role.
         sizes: (N, K) of the table.
         order: the order of theta_q's axes in the file, which arrays (N, K) of its draws share.
-        kept: draws of each row that are used; all by default.
+        kept: columns (N, K') of each row's draws that are used; all by default.
 
     Returns:
         arrays: quantity_NAME (N,) and quantity_NAME_draws (N, K) of those that are read.
@@ -123,7 +124,7 @@ def read_quantities(
             )
             continue
         at_draws = np.ascontiguousarray(both[1].T) if turned else both[1]
-        one = OwnQuantity(both[0], at_draws[:, :kept])
+        one = OwnQuantity(both[0], at_draws if kept is None else draws_at(at_draws, kept))
         unknown = np.isnan(one.truth) | np.isnan(one.draws).any(axis=1)
         if 2 * (lost := int(unknown.sum())) > n:
             warnings.append(

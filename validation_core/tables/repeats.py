@@ -213,6 +213,32 @@ def _order(data: PosteriorTable, fine: NDArray[np.intp]) -> _DrawOrder | None:
     )
 
 
+def are_in_order(q: Array) -> bool:
+    """Whether consecutive draws (N, K, D) are clearly more, or less, alike than others of a row.
+
+    It looks at parameters and at the distance from the middle of a row, by which samplers sort.
+    """
+    from scipy.special import stdtrit
+
+    moving = np.flatnonzero(
+        q[:, -1].max(axis=0, initial=-np.inf) > q[:, -1].min(axis=0, initial=np.inf)
+    )
+    if q.shape[1] < FEWEST_DRAWS or not len(moving):
+        return False
+    rows = _rows_looked_at(q, moving)
+    columns, squares = [], np.zeros((len(rows), min(q.shape[1], _DRAWS)))
+    for column in _columns_looked_at(q, rows, moving):
+        size = np.abs(column).max(axis=1, keepdims=True)  # squares of extreme ones overflow
+        off = column / np.where(size > 0, size, 1.0)
+        off -= off.mean(axis=1, keepdims=True)
+        square = np.square(off).mean(axis=1, keepdims=True)
+        columns.append(off)
+        squares += np.square(off) / np.where(square > 0, square, 1.0)
+    orders = [_order_within(one[np.ptp(one, axis=1) > 0]) for one in (*columns, squares)]
+    sure = stdtrit(max(1, len(rows) - 1), 1 - _RARE / len(orders))
+    return any(abs(lag) > sure * error for lag, error, *_ in orders)
+
+
 def _rows_looked_at(q: Array, fine: NDArray[np.intp]) -> NDArray[np.intp]:
     """Rows of q (N, K, D) whose order is looked at; those that share their draws count once.
 

@@ -18,6 +18,7 @@ from validation_core.tables import (
     checks,
     corrections,
     discrete,
+    draw_order,
     float_type,
     ranges,
     roles,
@@ -209,6 +210,28 @@ class TableUpload(Upload):
         """The table with its draws as they came, weighted or not."""
         q = self.data.q if self.weighting is None else self.weighting.q
         return PosteriorTable(self.data.theta, self.data.x, q)
+
+    @cached_property
+    def in_no_order(self) -> Self:
+        """The same for what reads some of a row's draws: itself where its draws show no order,
+        else with those of each row shuffled, and what is known of them.
+        """
+        columns = draw_order.shuffling(self.data.q)
+        if columns is None:
+            return self
+
+        def moved(values: Mapping[str, Array]) -> Mapping[str, Array]:
+            return {
+                name: draw_order.draws_at(array, columns) if array.ndim == 2 else array
+                for name, array in values.items()
+            }
+
+        return replace(
+            self,
+            data=replace(self.data, q=draw_order.draws_at(self.data.q, columns)),
+            densities=moved(self.densities),
+            quantities=moved(self.quantities),
+        )
 
     @cached_property
     def own_quantities(self) -> Mapping[str, OwnQuantity]:

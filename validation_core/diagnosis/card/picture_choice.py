@@ -12,7 +12,9 @@ from validation_core.diagnosis.card import pictures
 from validation_core.diagnosis.card.inputs import CardInputs
 from validation_core.diagnosis.questions.over_x.region_words import region_text, rows_in_region
 from validation_core.drawing.drawn import Drawn
+from validation_core.rng import stream
 from validation_core.statistics.ranks import midranks_among
+from validation_core.tables.draw_order import some_draws
 from validation_core.types import Array, PosteriorTable
 
 _ROWS = 2_000  # of a table, the most that its picture shows
@@ -113,5 +115,6 @@ def _residuals(inputs: CardInputs, rows: NDArray[np.intp] | None) -> tuple[Array
     mean, sd = np.asarray(q.mean(1)), np.asarray(q.std(1, ddof=1))
     safe = np.where(sd > 0, sd, 1.0)
     truth = (table.theta[chosen][:, columns] - mean) / safe
-    draws = (q[:, :_DRAWS] - mean[:, None]) / safe[:, None]
+    some = some_draws(q, _DRAWS, stream(0, "card", "draws"))
+    draws = (some - mean[:, None]) / safe[:, None]
     return truth, draws

@@ -26,6 +26,7 @@ from validation_core.rng import stream
 from validation_core.shared_arrays import read_only
 from validation_core.study import Report
 from validation_core.tables import TableUpload, Upload
+from validation_core.tables.draw_order import draws_at, random_columns
 from validation_core.tables.weights import shares
 from validation_core.text import SMALLEST, equals, interval_text, list_text
 from validation_core.types import Array, Interval, PosteriorTable
@@ -64,6 +65,7 @@ class RowScores(NamedTuple):
 class _RowScoreStudy(TableStudy[RowScores], spec="posteriors"):
     """How well q's draws predict the true value of each row, by proper scores."""
 
+    version: ClassVar[int] = 3
     about: ClassVar[str] = "Scores of each row"
 
     def answer(self, upload: TableUpload, store: Store, report: Report) -> RowScores:
@@ -75,6 +77,7 @@ class _RowScoreStudy(TableStudy[RowScores], spec="posteriors"):
 class _WeightedScoreStudy(TableStudy[RowScores], spec="posteriors of weighted draws"):
     """The same of draws that count by their weights, as they came."""
 
+    version: ClassVar[int] = 3
     about: ClassVar[str] = "Scores of each row"
 
     def answer(self, upload: TableUpload, store: Store, report: Report) -> RowScores:
@@ -87,7 +90,8 @@ def row_scores(draws: PosteriorTable, log_w: Array | None = None) -> RowScores:
     """Energy score and continuous ranked probability score of each row.
 
     Parameters are measured in standard deviations of the truths. Both are unbiased at any K: the
-    spread of q is estimated from pairs of distinct draws. Weighted draws count by their weights
+    spread of q is estimated from pairs of distinct draws, picked at random: in what order they
+    came does not matter. Weighted draws count by their weights
     w_k of sum 1, pairs by w_k w_l; these are ratios of means, whose bias falls with the number
     of effective draws (prior draws with 15 effective ones: less than .5% of the score).
 
@@ -107,19 +111,23 @@ def row_scores(draws: PosteriorTable, log_w: Array | None = None) -> RowScores:
     scale = np.asarray(draws.theta.std(0), dtype=np.float64)
     scale = np.where(scale > 0, scale, 1.0)
     energy, crps = np.empty(n), np.empty((n, d))
-    step = max(1, NUMBERS_AT_ONCE // (k * d))
+    step, rng = max(1, NUMBERS_AT_ONCE // (k * d)), stream(0, "posteriors", "pairs")
     for part in slices(n, step):
         weight = np.full((1, k), 1 / k) if log_w is None else shares(log_w[part]) + _TINY
         q = np.asarray(draws.q[part], dtype=np.float64) / scale
         off = q - (np.asarray(draws.theta[part], dtype=np.float64) / scale)[:, None]
         near = (weight * np.linalg.norm(off, axis=-1)).sum(-1)
-        energy[part] = near - _distance_apart(q, weight, 1 if log_w is None else _LAGS) / 2
+        columns = random_columns(len(q), k, k, rng)
+        shuffled = np.take_along_axis(np.broadcast_to(weight, columns.shape), columns, axis=1)
+        lags = 1 if log_w is None else _LAGS
+        energy[part] = near - _distance_apart(draws_at(q, columns), shuffled, lags) / 2
         crps[part] = (weight[..., None] * np.abs(off)).sum(1) - _half_spread(q, weight)
     return RowScores(energy, crps)
 
 
 def _distance_apart(q: Array, weight: Array, lags: int) -> Array:
-    """Mean distance (n,) between two different draws (n, K, D), from pairs a few places apart.
+    """Mean distance (n,) between two different draws (n, K, D) in no order, from pairs a few
+    places apart.
 
     Neighbours, K - 1 of the K (K - 1) / 2 pairs, serve where draws count equally: no matrix of
     all pairs is held.
@@ -259,6 +267,23 @@ def studies(
 def is_weighted(upload: Upload) -> bool:
     """Whether a table's draws count by weights."""
     return isinstance(upload, TableUpload) and upload.weighting is not None
+
+
+def warnings(uploads: Sequence[Upload], labels: Sequence[str]) -> tuple[str, ...]:
+    """The tables' warnings, each once, with the tables that have it unless all do.
+
+    Args:
+        uploads: the tables.
+        labels: their names.
+    """
+    having: dict[str, list[str]] = {}
+    for upload, label in zip(uploads, labels, strict=True):
+        for warning in upload.warnings:
+            having.setdefault(warning, []).append(label)
+    return tuple(
+        warning if len(names) == len(uploads) else f"{list_text(names)}: {warning}"
+        for warning, names in having.items()
+    )
 
 
 def left_out(uploads: Sequence[Upload], labels: Sequence[str]) -> tuple[str, ...]:

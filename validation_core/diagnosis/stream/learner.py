@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 from validation_core.scores.slots import FEWEST_DRAWS, Slots
+from validation_core.tables.draw_order import draws_at, shuffling
 from validation_core.types import Array, PosteriorTable
 
 RowScore: TypeAlias = Callable[[PosteriorTable], tuple[Array, Array]]
@@ -13,7 +15,7 @@ RowScore: TypeAlias = Callable[[PosteriorTable], tuple[Array, Array]]
 Learner: TypeAlias = Callable[[PosteriorTable, int], RowScore]
 """Learns a score from rows, with a seed."""
 DRAWS = 100
-"""Draws of a row that are learned from and scored, at most: the first."""
+"""Draws of a row that are learned from and scored, at most: any, picked at random."""
 _LEARNT = 15
 
 
@@ -28,6 +30,9 @@ def learn_within(past: PosteriorTable, seed: int) -> RowScore:
 
     n, k = past.q.shape[:2]
     recipe = Slots(n=n, k=k, m=min(k, _LEARNT), scored=k, whole=k + 1, context=k + 1)
+    columns = shuffling(past.q)  # it learns from the first of them
+    if columns is not None:
+        past = replace(past, q=draws_at(past.q, columns))
     trained = train_slots(past, recipe, seed).at()
 
     def score(rows: PosteriorTable) -> tuple[Array, Array]:

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from validation_core.rng import stream
 from validation_core.tables import TableUpload, roles
+from validation_core.tables.draw_order import some_draws
 from validation_core.tables.float_type import match_precisions
 from validation_core.tables.package_arrays import array_of
 from validation_core.tables.reading import File, opened_file, refusals_in_words
@@ -62,15 +64,24 @@ def rows_of_file(file: File) -> Mapping[str, Any]:
 
 
 class StreamRows:
-    """Reads rows one after the other, all of the sizes of the first."""
+    """Reads rows one after the other, all of the sizes of the first.
 
-    def __init__(self) -> None:
+    Of rows with more draws than the first as many are picked at random.
+
+    Args:
+        seed: of the picking.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self._picks = stream(seed, "stream", "draws of rows")
         self.sizes: tuple[int, int, int] | None = None
         """(D, M, K) of the first row; None before it."""
         self.names: tuple[str, ...] = ()
         """Of the parameters."""
         self.read, self.left_out = 0, 0
         """Rows that came, and those of them left out for NaN or infinite numbers."""
+        self.warnings: tuple[str, ...] = ()
+        """Of the tables that came, each once."""
 
     def table(self, item: Mapping[str, Any] | TableUpload) -> PosteriorTable:
         """The rows of one item, without those that hold NaN: theta (n, D), x (n, M), q (n, K, D).
@@ -87,7 +98,7 @@ class StreamRows:
         except ValueError as refusal:
             raise ValueError(f"Row {self.read + 1:,} of the stream: {refusal}") from None
         assert self.sizes is not None, "sizes are checked"
-        q = came.q[:, : self.sizes[2]]
+        q = some_draws(came.q, self.sizes[2], self._picks)
         keep = np.ones(len(came), bool)
         for part in (came.theta, came.x, q):
             keep &= np.isfinite(part).reshape(len(part), -1).all(1)
@@ -127,6 +138,7 @@ class StreamRows:
                     f"[{first.name!r}]), or --correct {first.name}."
                 )
             self.names = self.names or item.names
+            self.warnings = tuple(dict.fromkeys((*self.warnings, *item.warnings)))
             return item.data
         if not isinstance(item, Mapping):
             raise ValueError(f"{_FORM}; got {type(item).__name__}. Send those by name.")
@@ -148,6 +160,13 @@ class StreamRows:
         }
         shapes = ", ".join(f"{role} {array.shape}" for role, array in arrays.items())
         theta, q = arrays["theta"], arrays["theta_q"]
+        if fields is None and self._look_alike(arrays):
+            m = len(theta)
+            raise ValueError(
+                f"theta (n,) and theta_q (n, n) are one row of n parameters, or n rows of one; "
+                f"got {shapes}. Send one row as theta (1, {m}) and theta_q (1, {m}, {m}), with x "
+                f"(1, M); {m} rows as theta ({m}, 1) and theta_q ({m}, {m}, 1), with x ({m}, M)."
+            )
         if q.ndim == theta.ndim + 1 and theta.ndim < 2:  # one row
             arrays = {role: array[None] for role, array in arrays.items()}
             theta, q = arrays["theta"], arrays["theta_q"]
@@ -161,6 +180,15 @@ class StreamRows:
             self.names = roles.column_labels(labels, "theta", theta.shape[1])[0]
         same = match_precisions({"theta": theta, "theta_q": q}, {}).arrays
         return PosteriorTable(same["theta"], x.reshape(len(x), -1), same["theta_q"])
+
+    def _look_alike(self, arrays: Mapping[str, Array]) -> bool:
+        """Whether one row, and several of one parameter, could be meant."""
+        theta, q = arrays["theta"], arrays["theta_q"]
+        m = theta.size
+        if theta.ndim != 1 or q.shape != (m, m) or m == 1:
+            return False
+        of_one_row = "x" in arrays and arrays["x"].shape[:1] != (m,)
+        return not of_one_row and (self.sizes is None or self.sizes[0] != m)
 
 
 def _numbers(role: str, value: Any, fields: Mapping[str, Any] | None) -> Array:

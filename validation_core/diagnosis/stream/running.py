@@ -11,6 +11,7 @@ from validation_core.diagnosis.evidence import RankEvidence, ranked_parameters, 
 from validation_core.diagnosis.stream.learner import DRAWS, Learner, RowScore
 from validation_core.rng import stream
 from validation_core.statistics.betting import BETS, log_bets, mean_wealth
+from validation_core.tables.draw_order import some_draws
 from validation_core.types import Float, Integers, PosteriorTable
 
 FIRST = 50
@@ -45,6 +46,7 @@ class RunningEvidence:
         self._ties = rng.spawn(scores)
         self._bets = np.zeros((len(BETS), scores))  # log wealth of each bet
         self._each, self._wealth = np.empty((scores, 64)), np.empty(64)
+        self._picks = stream(seed, "stream", "draws")
         self._past: list[PosteriorTable] = []
         self._score: RowScore | None = None
         self._due = FIRST
@@ -52,12 +54,14 @@ class RunningEvidence:
     def add(self, rows: PosteriorTable) -> None:
         """Bet on rows in their order, then learn from them where it is time."""
         for part in self._parts(rows):
-            self._bet(part)
             if self._learn is None:
+                self._bet(part)
                 continue
+            q = part.q[:, :, self.parameters]
             few = PosteriorTable(
-                part.theta[:, self.parameters], part.x, part.q[:, :DRAWS, self.parameters]
+                part.theta[:, self.parameters], part.x, some_draws(q, DRAWS, self._picks)
             )
+            self._bet(part, few)
             self._past.append(few)
             if self.n >= self._due:
                 self._due = int(_GROWTH * self.n)
@@ -84,12 +88,17 @@ class RunningEvidence:
         self._past = [PosteriorTable(theta, x, q)]
         return self._past[0]
 
-    def _bet(self, rows: PosteriorTable) -> None:
-        """Add the evidence of rows that the learned score has not seen."""
+    def _bet(self, rows: PosteriorTable, few: PosteriorTable | None = None) -> None:
+        """Add the evidence of rows that the learned score has not seen.
+
+        Args:
+            rows: to bet on.
+            few: the same with what the learned score sees of them; None where nothing is learned.
+        """
         u = ranks_in_rows(rows, self.parameters, self._ties)
         logs = log_bets(u)  # (25, S, n)
-        if self._learn is not None:
-            logs = np.concatenate([logs, self._learned_bets(rows)], axis=1)
+        if few is not None:
+            logs = np.concatenate([logs, self._learned_bets(few)], axis=1)
         bets = self._bets[..., None] + np.cumsum(logs, axis=-1)
         self._bets = bets[..., -1]
         end = self.n + len(rows)
@@ -104,9 +113,6 @@ class RunningEvidence:
         """Log densities (25, 1, n) of bets on the learned score's ranks; 0 before there is one."""
         if self._score is None:
             return np.zeros((len(BETS), 1, len(rows)))
-        few = PosteriorTable(
-            rows.theta[:, self.parameters], rows.x, rows.q[:, :DRAWS, self.parameters]
-        )
-        truth, draws = self._score(few)
+        truth, draws = self._score(rows)
         ranks = statistics.conformal_ranks(truth, draws, self._ties[-1])
         return log_bets(ranks[None])

@@ -70,9 +70,11 @@ class InThetaStudy(TableStudy[MassInTheta], spec="in_theta"):
     ) -> tuple[PosteriorTable, TableScores]:
         """Held-out rows with as many draws as are scored, seen among all of them."""
         rows = learning.held_out_rows(upload, self.seed)
-        read = scores.apply(network.at(), sampling.rows_view(upload.data, rows))
+        read = scores.apply(network.at(), sampling.rows_view(upload.in_no_order.data, rows))
         most = min(read.draws.shape[-1], max(1, SCORED // len(rows)))
-        return sampling.take(upload.data, rows, most), replace(read, draws=read.draws[..., :most])
+        return sampling.take(upload.in_no_order.data, rows, most), replace(
+            read, draws=read.draws[..., :most]
+        )
 
     def _classified(self, upload: Upload, network: Any) -> tuple[PosteriorTable, TableScores]:
         """Held-out rows with as many draws as are scored, and their logits."""
@@ -94,7 +96,7 @@ def held_information(
     watched = learning.validation_rows(upload, seed)
     watched = watched[watched < len(within.rows)]
     rows = learning.training_and_held_out_rows(upload, seed)[0][watched]
-    read = scores.apply(classifier.at(), sampling.take(upload.data, rows, m))
+    read = scores.apply(classifier.at(), sampling.take(upload.in_no_order.data, rows, m))
     both = np.concatenate([read.truth[0][:, None], read.draws[0]], axis=1)
     nats = slots.contributions(both, "multiclass")[:, 0]
     return HeldOutNats(float(within.rows[watched].mean()), float(nats.mean()))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class MendStudy(TableStudy[Mended], spec="mend"):
     """Weights of a table's draws, judged on rows that they did not learn from."""
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     about: ClassVar[str] = "Mend it"
 
     def answer(self, upload: TableUpload, store: Store, report: Report) -> Mended:

@@ -13,6 +13,7 @@ from validation_core.diagnosis.questions.in_theta.maps import strongest_paramete
 from validation_core.diagnosis.questions.observation.local_test import DRAWS_SHOWN
 from validation_core.localization import neighbours, over_x
 from validation_core.precision import narrow
+from validation_core.relabelling.pools import players
 from validation_core.rng import stream
 from validation_core.scores.localizer import MapPlaces
 from validation_core.statistics import ball_mass
@@ -57,10 +58,10 @@ def ball_at(
     rate, low, high, worth = over_x.rates(weight, quoted <= u_star, u_star)
     places = MapPlaces(x[None], draws[None], truth[None], draws[None])
     here = distance.ball(places, u_star)
-    count = min(DRAWS_SHOWN, len(draws))
-    inside = np.asarray(here.q_inside[0][:count], np.float64)
+    some = players(len(draws), DRAWS_SHOWN)
+    inside = np.asarray(here.q_inside[0][some], np.float64)
     # Which parameters the ball tells apart: those over which being inside varies most.
-    mapped = np.sort(strongest_parameters(draws[:count].astype(np.float64), inside, 2))
+    mapped = np.sort(strongest_parameters(draws[some].astype(np.float64), inside, 2))
     return LocalBall(
         u_star=u_star,
         rate=float(rate[0]),
@@ -70,6 +71,6 @@ def ball_at(
         worth=float(worth[0]),
         centre=tuple(float(here.centre[0, column]) for column in mapped),
         mapped=tuple(int(column) for column in mapped),
-        theta=narrow(draws[:count][:, mapped]),
+        theta=narrow(draws[some][:, mapped]),
         inside=inside.astype(np.float32),
     )

@@ -70,7 +70,9 @@ class LC2STFold(Specification, spec="lc2st_fold"):
                 "have none. Upload a table of theta, x and theta_q."
             )
         return sampling.take(
-            upload.data, learning.training_and_held_out_rows(upload, seed)[second], most
+            upload.in_no_order.data,
+            learning.training_and_held_out_rows(upload, seed)[second],
+            most,
         )
 
 

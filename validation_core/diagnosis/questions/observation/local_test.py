@@ -13,6 +13,7 @@ from validation_core.diagnosis.questions.in_theta.maps import strongest_paramete
 from validation_core.diagnosis.questions.observation.ensemble import TrainedLC2ST
 from validation_core.diagnosis.questions.observation.nearby import NearbyRankTest, nearby_rank_test
 from validation_core.precision import narrow
+from validation_core.relabelling.pools import players
 from validation_core.statistics.local_test import distance_of_logits, local
 from validation_core.types import Array, PosteriorTable
 
@@ -64,7 +65,7 @@ def run_local_test(
     statistic = distance_of_logits(logits)  # (H + 1,)
     tested = local(statistic[:1], statistic[None, 1:])
     chance = expit(logits[0].astype(np.float64))
-    count = min(DRAWS_SHOWN, len(draws))
+    some = players(len(draws), DRAWS_SHOWN)
     mapped = np.sort(strongest_parameters(draws.astype(np.float64), chance, _MAPPED))
     strongest = strongest_parameters(draws.astype(np.float64), chance, _PARAMETERS)
     nearby = nearby_rank_test(table, np.sort(strongest), x, seed)
@@ -88,10 +89,10 @@ def run_local_test(
         parameter=parameter,
         much=much,
         little=little,
-        d=narrow(chance[:count]),
-        theta=narrow(draws[:count][:, mapped]),
+        d=narrow(chance[some]),
+        theta=narrow(draws[some][:, mapped]),
         t_null=narrow(statistic[1:]),
-        null_d=narrow(expit(logits[1 : 1 + _CURVES, :count].astype(np.float64))),
+        null_d=narrow(expit(logits[1 : 1 + _CURVES, some].astype(np.float64))),
     )
     return test, nearby
 

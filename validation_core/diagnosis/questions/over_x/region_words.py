@@ -65,7 +65,7 @@ def _stretch_text(what: str, low: float | None, high: float | None, *, outside: 
 
 def rows_in_region(upload: TableUpload, place: OverXPlace) -> NDArray[np.intp]:
     """Rows of the table that lie in a place's region, in their order."""
-    table = upload.data
+    table = upload.in_no_order.data
     region = place.region
     if isinstance(region, Disc):
         off = (table.x - np.asarray(region.centre)) / np.asarray(region.radius)

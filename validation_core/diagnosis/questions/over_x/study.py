@@ -102,7 +102,7 @@ class OverXStudy(TableStudy[ErrorsOverX], spec="over_x"):
         if not self.learned:
             return find_errors_over_x(upload, self.seed, self.nulls, self.families, report=report)
         (network,) = self.networks(store, report)
-        table, rows = upload.data, learning.held_out_rows(upload, self.seed)
+        table, rows = upload.in_no_order.data, learning.held_out_rows(upload, self.seed)
         kept_back = draws_set_aside(upload.k, table.x.shape[1])
         count = max(1, min(_CLASSIFIED // sum(upload.dims), _SCORED // len(rows)))
         # Of a large table only what is scored is copied.
@@ -124,7 +124,7 @@ def find_errors_over_x(
     report: Report = lambda done, live: None,
 ) -> ErrorsOverX:
     """Where over x the ranks of a table's parameters are off, without any network."""
-    table = upload.data
+    table = upload.in_no_order.data
     chosen, rows = select_parameters_and_rows(table, seed)
     kept_back = draws_set_aside(table.q.shape[1], table.x.shape[1])
     few = table
@@ -205,7 +205,7 @@ class _ZScores:
     @classmethod
     def of(cls, inputs: _OverXInputs, upload: TableUpload) -> _ZScores:
         """Those of an upload's rows."""
-        table = upload.data
+        table = upload.in_no_order.data
         return cls(table, inputs.rows, draws_set_aside(upload.k, upload.dims[1]), {})
 
     @property
