@@ -130,11 +130,6 @@ def _nearest(
     elif working:
         st.skeleton(height=_SENTENCE)
         st.skeleton(height=_PICTURE + _ROW * len(labels))
-    else:
-        st.info(
-            "Tables are ranked by the energy score, which needs at least two draws of q at each "
-            "x. Bring tables with more draws; what else can be compared is below."
-        )
 
 
 def _share(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> None:

@@ -398,7 +398,7 @@ def test_the_pools_of_the_shift_are_those_that_are_tested(d, grouped):
     battery = statistics_of(table, 0, groups=groups, training=training).battery
     rows = battery.parts[0].block.rows
     assert held.truths.sum() == len(rows) == (n if d == 2 else n // 2)
-    first, at, truths = np.unique(battery.pools.first[rows], return_index=True, return_counts=True)
+    _, at, truths = np.unique(battery.pools.first[rows], return_index=True, return_counts=True)
     assert held.truths.tolist() == truths.tolist()
     assert (held.truths + held.draws).tolist() == battery.pools.size[rows[at]].tolist()
 

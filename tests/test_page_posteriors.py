@@ -146,7 +146,7 @@ def test_the_tables_that_are_alike_are_compared(page):
 def test_without_two_draws_nothing_is_ranked(page):
     files = [("a.npz", packed(k=1)), ("b.npz", packed(k=1, width=2.0))]
     at = finished(send(page, files))
-    assert "at least two draws" in texts(at)
+    assert "the energy score takes two draws of q at each x" in texts(at)
     assert not at.header
 
 

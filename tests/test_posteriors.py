@@ -219,6 +219,14 @@ def test_the_task_keeps_every_row(tmp_path):
     assert posteriors.studies(table(0, k=1)) == ()
 
 
+def test_a_table_of_single_draws_is_named_where_nothing_is_ranked():
+    uploads = [table(0, k=12), table(1, k=1), table(2, k=12)]
+    (said,) = posteriors.left_out(uploads, ["a", "one", "c"])
+    assert said.startswith("Tables are not ranked: ")
+    assert "one has one" in said
+    assert posteriors.left_out(uploads[::2], ["a", "c"]) == ()
+
+
 def test_a_tie_is_said():
     result, _ = compared(table(0), table(1), methods=(SBC(),))
     assert "cannot be told apart" in posteriors.describe(result, ["A", "B"])[0]

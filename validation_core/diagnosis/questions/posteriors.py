@@ -299,6 +299,13 @@ def left_out(uploads: Sequence[Upload], labels: Sequence[str]) -> tuple[str, ...
         if isinstance(upload, TableUpload) and upload.weighting is not None
     ]
     told = []
+    single = [label for label, upload in zip(labels, uploads, strict=True) if not studies(upload)]
+    if single:
+        told.append(
+            f"Tables are not ranked: the energy score takes two draws of q at each x; "
+            f"{list_text(single)} {'has' if len(single) == 1 else 'have'} one. Bring more draws, "
+            "or compare the others alone."
+        )
     if some:
         listed = list_text([f"{label} ({one.effective:.0f} effective)" for label, one in some])
         told.append(
