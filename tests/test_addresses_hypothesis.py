@@ -280,6 +280,7 @@ def test_no_more_addresses_break_a_page(pages, path, data):
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(0)
 @pytest.mark.parametrize("path", DOORS)
 @settings(max_examples=358, suppress_health_check=[HealthCheck.too_slow])
 @given(data=some.data())
