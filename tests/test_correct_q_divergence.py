@@ -88,7 +88,7 @@ def _plan(view, names, inferences):
 
 
 _NAMED = re.compile(
-    r"(?:posterior; )?(?P<far>[^:;]+) "
+    r"(?:no median is told from 0; )?(?P<far>[^:;]+) "
     r"has the largest median, (?P<most>.+?\)|[^(]+)\."
     r"(?: Largest mean: (?P<mean>.+? on [^,]+), (?P<size>.+?) nats(?:, most [^.]+)?\.)?"
     r" Median nearest to 0: (?P<near>.+ on [^,]+), (?P<least>.+)\."

@@ -170,7 +170,7 @@ def test_terms_are_those_of_algorithm_4(store):
             for place, m in enumerate(MS):
                 direct = logsumexp(stored.weights.truth[:, :m], axis=1)
                 direct -= logsumexp(stored.weights.draws[:, :m], axis=1)
-                np.testing.assert_allclose(terms.d[at, place], direct, rtol=1e-12, atol=1e-12)
+                np.testing.assert_allclose(terms.d[at, place], direct, rtol=1e-6)
         assert terms.done.all()
         assert (terms.seconds > 0).all()
         assert not terms.failures.any()

@@ -1,9 +1,9 @@
 """Train an estimator on a task whose posterior is known, watch it learn, and diagnose it."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
 import streamlit as st
 
 from pages.train import controls, learning_curve, mended, scoreboard, takeaway, verdict
@@ -31,7 +31,7 @@ def _film(study: FilmStudy) -> None:
 
 def _how_to_read(study: FilmStudy, film: Film) -> str:
     """What the pictures show, what an exact q would look like, and of which epoch what is."""
-    on_floor = "its loss would lie on the blue line, " if np.isfinite(film.floor) else ""
+    on_floor = "its loss would lie on the blue line, " if math.isfinite(film.floor) else ""
     why = ", where its held-out loss is lowest" if study.recipe.patience else ", the last"
     kept = f"the network that is kept, of epoch {study.kept_epoch(film):,}{why}"
     epochs = (
