@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.rng import stream
 from validation_core.tables import roles
+from validation_core.tables.draw_order import kept_columns
 from validation_core.tables.records import field_labels, fields_array, fields_header, fields_read
 from validation_core.tables.source import ArrayHeader, Order, label_header
 from validation_core.text import count_text
@@ -115,8 +115,7 @@ class EventRows:
         )
         self._columns: list[Integers | slice] = [slice(None)] * len(draws)
         if max(draws) > self._k:
-            rng = stream(0, "draws that are kept")
-            self._columns = [np.sort(rng.permutation(count)[: self._k]) for count in draws]
+            self._columns = list(kept_columns(np.array(draws), max(draws), self._k))
             self.notes += (
                 f"Simulations have {self._k:,} to {max(draws):,} draws: {self._k:,} of each were "
                 f"kept, picked at random.",
