@@ -56,8 +56,8 @@ def write(path: Path, arrays: Arrays, spec: str, meta: Mapping[str, object]) -> 
     Raises:
         ValueError: for arrays of Python objects, or one under the name kept for the file itself.
     """
-    # C order: safetensors writes another's memory as it lies, and strided arrays come out wrong.
-    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    # Safetensors writes memory as it lies: strided arrays and foreign bytes would come out wrong.
+    contiguous = {name: _native(np.asarray(array)) for name, array in arrays.items()}
     if _ABOUT in contiguous or any(array.dtype.hasobject for array in contiguous.values()):
         kinds = {name: str(array.dtype) for name, array in contiguous.items()}
         raise ValueError(
@@ -94,6 +94,11 @@ def _parse(text: str) -> Description:
     if not (isinstance(about.spec, str) and isinstance(about.meta, dict)):
         raise DamagedError("its description is not one")
     return about
+
+
+def _native(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    """The array in C order and in this machine's order of bytes."""
+    return np.asarray(array, array.dtype.newbyteorder("="), order="C")
 
 
 def _as_json(value: object) -> JSON:
