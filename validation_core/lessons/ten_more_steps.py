@@ -8,6 +8,7 @@ from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import norm
 
@@ -72,8 +73,8 @@ _SIDE = np.linspace(-3.2, 3.2, 31)  # edges of the picture of the score
 class _ScoreResult(NamedTuple):
     """Results of a score on T trials, for test points from q, then p; leading axes are scores."""
 
-    heat: Array
-    """(H, W) the score over the plane, rows along x, in its standard deviations under p."""
+    heat: NDArray[np.float16]
+    """(H, W) the score over the plane, rows along x, in its standard deviations under p: drawn."""
     ranks: Array
     """(2, N) of the first trial's test points."""
     counts: Array
@@ -181,7 +182,7 @@ class TenMoreSteps(LessonStudy[_TrainedSteps], spec="lesson_ten_more_steps"):
         plain = [statistics.c2st(one, test) for test in scored.test]
         right = (plain[1].p_hits + plain[1].q_hits).astype(int)
         return _ScoreResult(
-            heat=scored.plane,
+            heat=scored.plane.astype(np.float16),
             ranks=ranks[:, 0],
             counts=np.stack([np.histogram(each, _BINS)[0] for each in ranks]),
             uniform=(statistics.ks(ranks).pvalue <= ALPHA).sum(-1),
