@@ -30,8 +30,9 @@ ERRORS = (
 )  # fmt: skip
 LARGE = ("300 parameters", "5,000 rows")
 _SOON = ("none", "one: size", "one: over_x", "method: sbc", "method: omnibus", "usual")
-_EVERYWHERE = ("omnibus", "sbc", "c2st")
-"""Methods asked alone of every kind of table; others take turns, since they share their way."""
+_EVERYWHERE = ("omnibus", "sbc", "c2st", "size", "over_x")
+"""Methods and questions asked alone of every kind of table; others take turns: they share a way,
+and "all" asks each of every kind."""
 _SHIFT = 3.0  # posterior sds by which q is wrong where it is
 
 
@@ -50,9 +51,9 @@ def possible(kind: str, state: str, way: str = "none") -> bool:
     """
     if kind in LARGE and way not in _SOON:
         return False
-    what, _, name = way.partition(": ")
-    if what == "method" and name not in _EVERYWHERE:
-        turn = KINDS.index(kind) + list(METHODS).index(name)
+    name = way.partition(": ")[2]
+    if name and name not in _EVERYWHERE:
+        turn = KINDS.index(kind) + WAYS.index(way)
         return turn % 2 == 0 and possible(kind, state)
     if state == "not enough data":
         return kind not in ("5,000 rows", "with groups", "x_o far away", "with x_o")

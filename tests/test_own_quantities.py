@@ -260,7 +260,7 @@ def test_sbc_ranks_quantities_that_are_known_everywhere(tmp_path):
 @pytest.mark.parametrize("kind", OWN)
 def test_the_level_of_own_quantities(kind):
     p = []
-    for trial in range(1000):
+    for trial in range(500):
         table, more = NULLS[kind](stream(trial, "own quantities", kind), N, K)
         p.append(relabelled(table, trial, relabelings=99, **more).pvalue)
     low, high = binomial_bounds(len(p), 0.05, 1 - 1e-4)

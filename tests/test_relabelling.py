@@ -40,7 +40,7 @@ def null_pvalues(kind: str, tables: int) -> Array:
 
 
 @pytest.mark.parametrize(
-    ("many", "dear"), [(10, 2), pytest.param(TABLES, 60, marks=pytest.mark.slow)]
+    ("many", "dear"), [(10, 2), pytest.param(TABLES, 30, marks=pytest.mark.slow)]
 )
 def test_the_level_is_exact(many, dear):
     """Of each kind of null table, and of all kinds together."""

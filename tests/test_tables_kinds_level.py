@@ -10,7 +10,7 @@ from validation_core.rng import stream
 from validation_core.tables import Upload
 from validation_core.types import TruthRanks
 
-TABLES, ALPHA = 2000, 0.05
+TABLES, ALPHA = 1000, 0.05
 N, K, D = 40, 10, 2
 
 

@@ -122,7 +122,7 @@ def test_ranks_among_equal_draws_are_weighted_ranks(kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_right_weighted_table_is_rejected_at_its_level(kind):
-    rng, count, alpha = np.random.default_rng(1), 1000, 0.05
+    rng, count, alpha = np.random.default_rng(1), 400, 0.05
     pvalues = []
     for trial in range(count):
         upload = Upload.of(KINDS[kind](rng))
