@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 import pandas as pd
 import streamlit as st
 
-from pages.diagnose import files, view
+from pages.diagnose import files, mistakes, view
 from pages.diagnose.files import Tables
 from pages.ui import address, charts, comparison_link, jobs, live, share
 from pages.ui.jobs import plain
@@ -57,6 +57,24 @@ def _chosen() -> Tables:
         return kept
     st.caption(f"An example, until you bring tables. {examples.ABOUT_FLOWS}")
     return examples.flows()
+
+
+def _usable(tables: Tables) -> Tables:
+    """The tables whose draws are those of the true values; says why others are left out."""
+    kept = []
+    for label, upload in tables:
+        decided = mistakes.as_decided(mistakes.corrected(upload))
+        if not decided.unusable:
+            kept.append((label, decided))
+            continue
+        findings = " ".join(one.finding for one in decided.mistakes)
+        st.warning(
+            plain(
+                f"{label} is left out. {findings} Correct it on My posterior, or say there that "
+                "its draws are meant as they are."
+            )
+        )
+    return kept
 
 
 def _comparable(tables: Tables) -> Tables:
@@ -312,7 +330,7 @@ with st.container(key="about"):
     )
 jobs.notices()
 seed = view.seed()
-tables = _chosen()
+tables = _usable(_chosen())
 if len(tables) == 1:
     ((_, only),) = tables
     more = "One table was read; add another one of the same simulations to compare it with."

@@ -117,6 +117,30 @@ def test_time_is_bounded_and_told(tools, monkeypatch):
         late.compare(["narrow.npz", "exact.npz"], seconds=0)
 
 
+def test_a_question_about_a_mistaken_file_is_told_what_corrects_it(tmp_path):
+    _save(tmp_path / "exact.npz", 1.0, n=200)
+    arrays = dict(np.load(tmp_path / "exact.npz"))
+    swapped = arrays["posterior_samples"][..., ::-1]
+    np.savez(tmp_path / "cols.npz", **{**arrays, "posterior_samples": swapped})
+    tools = FolderTools(tmp_path, Store(tmp_path / "store"))
+    told = tools.ask("cols.npz", "size")
+    assert told.sentences[0] == "Not worked out: the file is to be corrected first."
+    assert any("Columns of theta_q are not in theta's order" in one for one in told.sentences)
+    assert 'corrections=["columns"]' in " ".join(told.notes)
+    assert "as_saved=True" in " ".join(told.notes)
+    with pytest.raises(ValueError, match="Columns of theta_q"):
+        tools.observation("cols.npz", row=3)
+    assert tools.observation("cols.npz", row=3, corrections=["columns"]).rows
+    assert tools.observation("cols.npz", row=3, as_saved=True).rows
+    with pytest.raises(ValueError, match=r"^cols\.npz: Columns of theta_q"):
+        tools.compare(["exact.npz", "cols.npz"])
+
+
+def test_an_observation_is_numbers_or_a_row(tools):
+    with pytest.raises(ValueError, match="got both"):
+        tools.observation("exact.npz", x_o=[0.0, 0.0], row=3)
+
+
 def test_the_skill_ships_and_names_tools_that_exist(tmp_path, capsys):
     assert main(["skill", "--out", str(tmp_path)]) == 0
     assert (tmp_path / "nptlab" / "SKILL.md").read_text() == skill()

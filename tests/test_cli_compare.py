@@ -65,3 +65,20 @@ def test_what_cannot_be_compared_is_refused(tmp_path, capsys, files, words):
     built = {"a": saved(tmp_path / "a.npz"), "other": saved(tmp_path / "other.npz", rows=1)}
     assert command.main(["compare", *(built[name] for name in files)]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_a_correction_is_made_in_the_files_that_need_it(tmp_path, capsys):
+    exact = saved(tmp_path / "exact.npz", n=200)
+    arrays = dict(np.load(exact))
+    np.savez(tmp_path / "cols.npz", **{**arrays, "theta_q": arrays["theta_q"][..., ::-1]})
+    files = [exact, str(tmp_path / "cols.npz")]
+    assert command.main(["compare", *files]) == 2
+    told = capsys.readouterr().err
+    assert "error: cols.npz: Columns of theta_q are not in theta's order" in told
+    assert "--correct columns" in told
+    assert command.main(["compare", *files, "--correct", "columns"]) == 0
+    assert "hold the same draws" in capsys.readouterr().out
+    assert command.main(["compare", *files, "--as-saved"]) == 0
+    assert "Nearest to the true posterior: exact.npz." in capsys.readouterr().out
+    assert command.main(["compare", *files, "--correct", "columns,rows"]) == 2
+    assert "got rows, of which this table shows no sign" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """My observation: each answer where its truth is known, refusals, command, report, page."""
 
+import io
 import json
 import re
 
@@ -422,6 +423,39 @@ def test_the_example_has_a_wave_that_the_simulator_never_makes():
     assert answers[0].wrong
     with pytest.raises(ValueError, match="without x_o"):
         own_observation(upload)
+
+
+def test_the_command_refuses_draws_that_look_mistaken(tmp_path, capsys):
+    one = arrays()
+    file = tmp_path / "cols.npz"
+    np.savez(file, **{**one, "theta_q": one["theta_q"][..., ::-1]})
+    asked_for = ["observation", str(file), "--row", "3", "--quick"]
+    assert main(asked_for) == 2
+    assert "error: Columns of theta_q are not in theta's order" in capsys.readouterr().err
+    assert main([*asked_for, "--correct", "columns"]) == 0
+    assert main([*asked_for, "--as-saved"]) == 0
+
+
+def test_the_page_asks_about_a_mistake_of_the_file_first():
+    from streamlit.testing.v1 import AppTest
+
+    one = arrays(n=100)
+    sent = io.BytesIO()
+    np.savez(sent, **{**one, "theta_q": one["theta_q"][..., ::-1]})
+    page = AppTest.from_file(str(ROOT / "pages/observation/page.py"), default_timeout=60).run()
+    page.file_uploader(key="file").set_value(
+        [("cols.npz", sent.getvalue(), "application/octet-stream")]
+    ).run()
+    assert not page.exception
+    assert not page.subheader  # nothing is said yet
+    assert any("no test says anything of q" in one.value for one in page.warning)
+    assert page.button(key="correct").label == "Correct it here and look"
+    page.button(key="correct").click().run()
+    assert page.subheader
+    page.button(key="undo-correction").click().run()
+    assert not page.subheader
+    page.button(key="as-it-is").click().run()
+    assert page.subheader
 
 
 def test_the_page_opens_with_an_example(monkeypatch):

@@ -143,6 +143,21 @@ def test_the_tables_that_are_alike_are_compared(page):
     assert len(at.get("plotly_chart")) == 6
 
 
+def test_a_table_that_looks_mistaken_is_left_out_until_it_is_decided(page):
+    wide, exact = packed(width=3.0, n=200), packed(n=200)
+    arrays, file = dict(np.load(io.BytesIO(exact))), io.BytesIO()
+    np.savez(file, **{**arrays, "theta_q": arrays["theta_q"][..., ::-1]})
+    files = [("cols.npz", file.getvalue()), ("exact.npz", exact), ("wide.npz", wide)]
+    at = finished(send(page, files))
+    assert "cols is left out. Columns of theta\\_q are not in theta's order" in texts(at)
+    assert len(at.header) == 1
+    digest = read(io.BytesIO(files[0][1]), name="cols.npz").digest
+    at.session_state["as-saved"] = (digest,)  # as My posterior keeps it
+    assert "cols is left out" not in texts(finished(at.run()))
+    at.session_state["corrections"] = {digest: ("columns",)}
+    assert "cols and exact hold the same draws" in texts(finished(at.run()))
+
+
 def test_without_two_draws_nothing_is_ranked(page):
     files = [("a.npz", packed(k=1)), ("b.npz", packed(k=1, width=2.0))]
     at = finished(send(page, files))

@@ -1,5 +1,8 @@
 """Mistakes of a file: each recognised by its numbers, and corrected where that is asked for."""
 
+import json
+import re
+
 import numpy as np
 import pytest
 
@@ -251,6 +254,60 @@ def test_a_table_in_memory_is_corrected_as_a_file_is():
     table = npt.Table(one["theta"], one["x"], q)
     assert [mistake.name for mistake in table.mistakes] == ["columns"]
     assert not npt.Table(one["theta"], one["x"], q, corrections=["columns"]).mistakes
+
+
+ASKED = {
+    "ask": lambda table: npt.ask("size", table, methods="sbc", progress=False),
+    "mend": lambda table: npt.mend(table, progress=False),
+    "observation": lambda table: npt.observation(table, 3, local=False, progress=False),
+    "run": lambda table: npt.run("sbc", table, progress=False),
+    "reliability": lambda table: npt.reliability(table, "theta_1", progress=False),
+    "compare": lambda table: npt.compare([table, table], progress=False),
+    "watch": lambda table: list(npt.watch(table, learn=False))[-1],
+}
+
+
+def counts(table):
+    """The table with whole numbers, each its nearest 0, 1 or 2."""
+    return {
+        **table,
+        **{name: np.clip(np.rint(table[name] + 1), 0, 2) for name in ("theta", "theta_q")},
+    }
+
+
+@pytest.mark.parametrize("call", ASKED)
+def test_nothing_is_said_of_draws_that_look_mistaken_unless_they_are_meant_so(call, tmp_path):
+    file = tmp_path / "cols.npz"
+    made = exact(n=200, k=20)
+    made = counts(made) if call == "reliability" else made
+    np.savez(file, **{**made, "theta_q": made["theta_q"][..., [1, 0, 2]]})
+    with pytest.raises(ValueError, match="Columns of theta_q are not in theta's order") as caught:
+        ASKED[call](npt.read(file))
+    said = str(caught.value)
+    ways = re.findall(r"npt\.read\(file[^)]*\)(?:\.as_meant\(\))?", said)
+    assert ways == ["npt.read(file, corrections=['columns'])", "npt.read(file).as_meant()"]
+    assert "--correct columns" in said
+    assert "--as-saved" in said
+    if call not in ("mend", "compare"):  # which train
+        for way in ways:  # what a user types
+            assert ASKED[call](eval(way, {"npt": npt, "file": file})).sentences
+
+
+def test_every_mistake_of_a_file_is_named_with_what_corrects_them_together():
+    table = exact()
+    q = table["theta_q"][..., [1, 0, 2]] * [1, 1, 1000]
+    with pytest.raises(ValueError, match=r"corrections=\['columns', 'scale'\].*columns,scale\."):
+        npt.run("sbc", {**table, "theta_q": q}, progress=False)
+
+
+def test_a_diagnosis_of_a_mistaken_file_says_nothing_at_its_observation(store):
+    table = exact()
+    wrong = {**table, "theta_q": table["theta_q"][..., [1, 0, 2]], "x_o": np.zeros(D)}
+    found = npt.diagnose(wrong, "sbc", "size", store=store, progress=False)
+    assert json.loads(found.to_json())["my_observation"] == []
+    assert "my-observation" not in found.document()
+    with pytest.raises(KeyError, match="the file is to be corrected first"):
+        found["size"]
 
 
 @pytest.mark.slow

@@ -62,8 +62,13 @@ def as_decided(upload: Upload) -> Upload:
     return upload if waits else upload.as_meant()
 
 
-def offer(upload: Upload) -> None:
-    """Draw the code against each mistake and the one question: correct it here, or not."""
+def offer(upload: Upload, then: str = "diagnose") -> None:
+    """Draw the code against each mistake and the one question: correct it here, or not.
+
+    Args:
+        upload: as it was saved, or corrected.
+        then: what the page does with it, a verb.
+    """
     if upload.corrected and _chosen():
         st.button(
             "Undo the correction",
@@ -78,7 +83,7 @@ def offer(upload: Upload) -> None:
     waiting = as_decided(upload).unusable
     with st.container(horizontal=True):
         st.button(
-            "Correct it here and diagnose" if waiting else "Correct it here and diagnose again",
+            f"Correct it here and {then}{'' if waiting else ' again'}",
             key="correct",
             type="primary",
             icon=":material/build:",
@@ -87,7 +92,7 @@ def offer(upload: Upload) -> None:
         )
         if waiting:
             st.button(
-                "Diagnose as saved",
+                f"{then.capitalize()} as saved",
                 key="as-it-is",
                 type="tertiary",
                 on_click=_keep,

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.diagnose import place, source, view
+from pages.diagnose import mistakes, place, source, view
 from pages.diagnose.files import Tables
 from pages.diagnose.place import NothingTyped
 from pages.observation import answers
@@ -111,6 +111,13 @@ def _show(upload: Upload, label: str, example: bool, inputs: DeltaGenerator) -> 
         require_x(upload)
     except ValueError as refusal:
         st.info(plain(str(refusal)))
+        return
+    upload = mistakes.as_decided(upload)
+    if upload.unusable:
+        view.remarks(upload)
+    if upload.unusable or upload.corrected:
+        mistakes.offer(upload, "look")
+    if upload.unusable:  # nothing is said of draws that are not those of the true values
         return
     assert isinstance(upload, TableUpload), "others have no x"
     ready = _prepared(upload, example, inputs)

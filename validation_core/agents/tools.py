@@ -21,6 +21,7 @@ from validation_core.api.observation import observation
 from validation_core.api.result import Result
 from validation_core.api.table import Table, read
 from validation_core.api.work import SilentProgress
+from validation_core.diagnosis.questions import AnyQuestion
 from validation_core.export import SNIPPETS
 from validation_core.report.numbers import dumps
 from validation_core.store import Store
@@ -84,6 +85,7 @@ class FolderTools:
         corrections: Sequence[str] = (),
         arrays: dict[str, str] | None = None,
         order: str | None = None,
+        as_saved: bool = False,
     ) -> ToolVerdict:
         """Test whether q is the posterior: verdict, p-value, how wrong, where, why, next steps.
 
@@ -99,8 +101,9 @@ class FolderTools:
             arrays: names of the file's arrays by role where they are not recognised, as
                 {"theta": "params", "x": "data", "theta_q": "draws"}.
             order: NKD or KND, the axes of the draws, where N = K leaves it open.
+            as_saved: whether draws that look mistaken are meant as they are.
         """
-        with self._table(file, corrections, arrays, order) as table:
+        with self._table(file, corrections, arrays, order, as_saved=as_saved) as table:
             if isinstance(table.upload, ProbabilitiesUpload):
                 raise ValueError(
                     "A diagnosis compares true values with draws; got probabilities of classes. "
@@ -117,6 +120,7 @@ class FolderTools:
         corrections: Sequence[str] = (),
         arrays: dict[str, str] | None = None,
         order: str | None = None,
+        as_saved: bool = False,
     ) -> ToolAnswer:
         """Ask one question about q, under the error rate of the verdict.
 
@@ -130,14 +134,13 @@ class FolderTools:
             corrections: as in diagnose.
             arrays: as in diagnose.
             order: as in diagnose.
+            as_saved: as in diagnose.
         """
         wanted = resolve_question(question)
-        with self._table(file, corrections, arrays, order) as table:
+        with self._table(file, corrections, arrays, order, as_saved=as_saved) as table:
             result = self._diagnosed(table, question, alpha, seconds)
             if question not in result:
-                late = f"It did not end within {_bounded(seconds):g} s: ask again with more."
-                reason = wanted.obstacle(result.diagnosis.upload)
-                return ToolAnswer(title=wanted.title, sentences=[reason or late])
+                return _unanswered(wanted, result, seconds)
             answer = result[question]
             return _answer(answer, answer.sentences, answer.notes)
 
@@ -151,23 +154,29 @@ class FolderTools:
         corrections: Sequence[str] = (),
         arrays: dict[str, str] | None = None,
         order: str | None = None,
+        as_saved: bool = False,
     ) -> ToolAnswer:
         """Say what can be said of q at one observation, the worst first.
 
         Args:
             file: a path from list_tables.
             x_o: the observation, as many numbers as x has columns; by default the one in the file.
-            row: or the place of a row of the table, which then plays the observation.
+            row: or, in its place, that of a row of the table, which then plays the observation.
             local: whether L-C2ST and CoLT are trained too, which takes longer.
             seconds: time.
             corrections: as in diagnose.
             arrays: as in diagnose.
             order: as in diagnose.
+            as_saved: as in diagnose.
         """
-        at = list(x_o) if x_o is not None else row
-        with self._table(file, corrections, arrays, order) as table:
+        with self._table(file, corrections, arrays, order, as_saved=as_saved) as table:
             result = observation(
-                table, at, local=local, store=self._store, progress=_Deadline(seconds)
+                table,
+                None if x_o is None else list(x_o),
+                rows=() if row is None else row,
+                local=local,
+                store=self._store,
+                progress=_Deadline(seconds),
             )
             return _answer(result, result.sentences, [*result.left_out.values()])
 
@@ -192,6 +201,8 @@ class FolderTools:
         corrections: Sequence[str] = (),
         arrays: dict[str, str] | None = None,
         order: Any = None,
+        *,
+        as_saved: bool = False,
     ) -> Iterator[Table]:
         """A table of the folder; messages name the file as the agent did.
 
@@ -200,7 +211,8 @@ class FolderTools:
         """
         path = resolve_in_folder(self.folder, file)
         try:
-            yield read(path, corrections=list(corrections), arrays=arrays, order=order)
+            table = read(path, corrections=list(corrections), arrays=arrays, order=order)
+            yield table.as_meant() if as_saved else table
         except (ValueError, OSError, MemoryError) as error:
             raise ValueError(str(error).replace(str(path), file)) from error
 
@@ -269,6 +281,22 @@ class _Deadline(_Notes):
 
 def _bounded(seconds: float) -> float:
     return min(max(float(seconds), _LEAST), _MOST)
+
+
+def _unanswered(wanted: AnyQuestion, result: DiagnosisResult, seconds: float) -> ToolAnswer:
+    """Why a question has no answer; where the file is mistaken, how, and what corrects it."""
+    asked, upload = result.asked, result.diagnosis.upload
+    assert asked is not None, "a diagnosis says what was asked"
+    if upload.unusable:
+        return ToolAnswer(
+            title=wanted.title,
+            sentences=[asked.why(wanted, upload), *result.sentences],
+            notes=list(result.card.next_steps),
+        )
+    if asked.late and asked.state(wanted, upload) == "not ended":
+        late = f"It did not end within {_bounded(seconds):g} s: ask again with more."
+        return ToolAnswer(title=wanted.title, sentences=[late])
+    return ToolAnswer(title=wanted.title, sentences=[asked.why(wanted, upload)])
 
 
 def _answer(result: Result, sentences: Sequence[str], notes: Sequence[str]) -> ToolAnswer:

@@ -186,7 +186,8 @@ def compare(
 
     Raises:
         TypeError: for tables one by one instead of together.
-        ValueError: for fewer than two tables, or tables of other simulations, by their names.
+        ValueError: for fewer than two tables, tables of other simulations, or draws that look
+            mistaken, by their names.
 
     Examples:
         >>> theta_exact = x[:, None] + rng.standard_normal((60, 20, 2))
@@ -221,7 +222,8 @@ def compared(
     """As `compare`, for tables that may share a label.
 
     Raises:
-        ValueError: for fewer than two tables, or tables of different simulations.
+        ValueError: for fewer than two tables, tables of different simulations, or draws that look
+            mistaken.
     """
     if len(tables) < 2:
         raise ValueError(
@@ -232,6 +234,10 @@ def compared(
         reason = None if i == reference else posteriors.unlike(uploads[reference], upload)
         if reason:
             raise ValueError(f"{label}: {reason}")
+        try:
+            upload.require_usable()
+        except ValueError as refusal:
+            raise ValueError(f"{label}: {refusal}") from None
     names: dict[Task, str] = {}
     for label, upload in zip(labels, uploads, strict=True):
         tasks.register_upload(upload)

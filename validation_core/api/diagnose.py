@@ -261,8 +261,10 @@ class DiagnosisResult(Result):
         wanted = resolve_question(question)
         answer = self.answers.get(wanted.name)
         if answer is None:
-            reason = wanted.obstacle(self.diagnosis.upload)
-            raise KeyError(reason or f"{wanted.title}: not asked; ask by questions=[{question!r}]")
+            asked, upload = self.asked or Asked.only(self.answers), self.diagnosis.upload
+            if asked.state(wanted, upload) != "not asked":
+                raise KeyError(asked.why(wanted, upload))
+            raise KeyError(f"{wanted.title}: not asked; ask by questions=[{question!r}]")
         return QuestionResult(answer, self.diagnosis)
 
     def _ipython_key_completions_(self) -> list[str]:
@@ -498,11 +500,13 @@ def ask(
     progress: bool | Watch = True,
     **options: object,
 ) -> QuestionResult:
-    """Answer one question alone, under the error rate of the verdict: relabelling within x.
+    """Answer one question alone; all that it claims of q is under one error rate, `alpha`.
 
-    `ask("where_x", table)`; `ask("observation", table, where=12)` looks at another row. The
-    relabelling learns nothing but what the question learns itself; where a diagnosis of the same
-    table is in the store, its claims are used.
+    `ask("where_x", table)`; `ask("observation", table, where=12)` looks at another row. The rate
+    is that of a relabelling within x which learns nothing but what the question learns itself, so
+    that it is each question's own: of several that are asked one by one, some claim is wrong more
+    often. Where a diagnosis of the same table and seed is in the store, its relabelling serves,
+    and the rate is the one of its verdict and of all its questions together.
 
     Args:
         question: size (calibration), over_x (where_x), in_theta (where_theta), observation,
@@ -518,7 +522,8 @@ def ask(
 
     Raises:
         TypeError: for an option that the question has not.
-        ValueError: for a question that there is not, or that this table cannot answer, with why.
+        ValueError: for a question that there is not, or that this table cannot answer, with why;
+            for draws that look mistaken, with what corrects them.
 
     Examples:
         >>> npt.ask("size", table, methods="sbc").title
@@ -532,6 +537,7 @@ def ask(
     reason = wanted.obstacle(upload)
     if reason is not None or not isinstance(upload, TableUpload):
         raise ValueError(reason or f"A question needs theta, x and theta_q; got {upload.held}.")
+    upload.require_usable()
     tasks.register_upload(upload)
     known = [*signature(ask).parameters, *signature(wanted.studies).parameters]
     check_keywords("ask", options, known)

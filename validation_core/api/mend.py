@@ -173,7 +173,7 @@ def mend(
         progress: True for a bar on terminals and in notebooks, False for silence, or a `Watch`.
 
     Raises:
-        ValueError: for a table that cannot be mended, with why.
+        ValueError: for a table that cannot be mended, with why, or draws that look mistaken.
 
     Examples:
         >>> mended = npt.mend(table, progress=False)

@@ -162,7 +162,8 @@ def observation(
         progress: True for a bar on terminals and in notebooks, False for silence, or a `Watch`.
 
     Raises:
-        ValueError: for a table without x, or an observation that does not fit it.
+        ValueError: for a table without x, draws that look mistaken, or an observation that does
+            not fit.
 
     Examples:
         >>> npt.observation(table, 12, local=False).pvalues["simulated"] <= 1
@@ -228,8 +229,9 @@ def prepare(
     """Check what was given of an observation; the arguments are those of `observation`.
 
     Raises:
-        ValueError: for an observation that does not fit the table.
+        ValueError: for draws that look mistaken, or an observation that does not fit the table.
     """
+    upload.require_usable()
     rows = (int(rows),) if isinstance(rows, int | np.integer) else tuple(map(int, rows))
     own = x_o is None and not rows and upload.observed is not None
     if rows and x_o is not None:

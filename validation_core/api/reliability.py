@@ -171,7 +171,8 @@ def reliability(
         progress: True for a bar on terminals and in notebooks, False for silence, or a `Watch`.
 
     Raises:
-        ValueError: for a table that states no probabilities, with what it would need.
+        ValueError: for a table that states no probabilities, with what it would need, or draws
+            that look mistaken.
 
     Examples:
         >>> p = np.random.default_rng(0).dirichlet([1, 1], size=200)
@@ -180,6 +181,7 @@ def reliability(
     """
     upload, store = as_table(table).upload, store or Store.usual()
     study = reliability_study(upload, parameter, seed)
+    upload.require_usable()
     tasks.register_upload(upload)
     with progress_watch(progress) as watch:
         run_in_turn([study], store, watch)

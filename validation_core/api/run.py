@@ -142,7 +142,7 @@ def run(
     Raises:
         TypeError: for an option that the method has not.
         ValueError: for a name that there is not, and for a test that this table cannot serve, with
-            why.
+            why; for draws that look mistaken, with what corrects them.
 
     Examples:
         >>> round(npt.run("sbc", table).pvalue, 4)
@@ -175,6 +175,7 @@ def _on_table(
     upload = table.upload
     if reason := method_obstacle(method, upload):
         raise ValueError(f"{method.label} cannot run on this table. {reason}")
+    upload.require_usable()
     tasks.register_upload(upload)
     with progress_watch(progress) as watch:
         run_in_turn(tasks.tasks(upload, [method], seed), store, watch)

@@ -256,6 +256,14 @@ class Table:
         """Mistakes of the file that its numbers show, each with the line of code against it."""
         return self.upload.mistakes
 
+    def as_meant(self) -> Table:
+        """The same table, whose draws are meant as they were saved although they look mistaken.
+
+        Where rows, columns or scales of the draws are not those of the true values, nothing is
+        said of q unless they are corrected, or meant so.
+        """
+        return Table.of(self.upload.as_meant(), self.path)
+
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return its arrays by public name: theta (N, D), x (N, M), theta_q (N, K, D), ...
 

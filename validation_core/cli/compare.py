@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from validation_core import ComparisonResult, Store
+from validation_core import ComparisonResult, Store, Table
 from validation_core.api.compare import compared
 from validation_core.cli.options import (
     NoteLines,
@@ -20,6 +20,7 @@ from validation_core.cli.options import (
 )
 from validation_core.cli.process import tell
 from validation_core.diagnosis.questions.posteriors import number
+from validation_core.tables.corrections import BEFORE_ALL
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -45,9 +46,38 @@ def _run(chosen: argparse.Namespace) -> None:
             f"A comparison needs at least two tables; got {len(chosen.files)}. Name another file."
         )
     check_writable(chosen.json, read=chosen.files)
-    tables = [read_table([path], chosen) for path in chosen.files]
+    tables = _read_tables(chosen)
     result = compared(_labels(chosen.files), tables, 0, chosen.seed, Store.usual(), _StartLines())
     write_json_text(result.to_json, chosen.json, lambda: _print_comparison(result))
+
+
+def _read_tables(chosen: argparse.Namespace) -> list[Table]:
+    """The tables, each with those corrections that it needs: a file has mistakes of its own.
+
+    Raises:
+        ValueError: for files that cannot be read, or a correction that none of them needs.
+    """
+    asked = [name for names in chosen.correct for name in names]
+
+    def read(path: Path, names: Sequence[str], *, as_saved: bool) -> Table:
+        own = {**vars(chosen), "correct": [names], "as_saved": as_saved}
+        return read_table([path], argparse.Namespace(**own))
+
+    if not {*asked} & {*BEFORE_ALL}:  # others are made wherever they are asked for
+        return [read(path, asked, as_saved=chosen.as_saved) for path in chosen.files]
+    anyway = [name for name in asked if name not in BEFORE_ALL]
+    found = [
+        {one.name for one in read(path, anyway, as_saved=False).mistakes} for path in chosen.files
+    ]
+    elsewhere = set[str]().union(*found)
+    return [
+        read(
+            path,
+            [name for name in asked if name not in elsewhere or name in own],
+            as_saved=chosen.as_saved,
+        )
+        for path, own in zip(chosen.files, found, strict=True)
+    ]
 
 
 class _StartLines(NoteLines):

@@ -132,11 +132,6 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--budget", type=parse_seconds, metavar="SECONDS", help="what takes longer is not run")
     add_table_options(parser)
     option(
-        "--as-saved",
-        action="store_true",
-        help="test draws whose rows, columns or scales look mistaken: they are meant so",
-    )
-    option(
         "--questions",
         "--answers",  # its name before
         default="usual",
@@ -229,7 +224,6 @@ def _run(chosen: argparse.Namespace) -> int:
         alpha=chosen.alpha,
         seed=chosen.seed,
         budget=chosen.budget,
-        as_saved=chosen.as_saved,
         progress=_TestLines(),
     )
     assert result.asked is not None, "a diagnosis says what was asked"

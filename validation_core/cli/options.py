@@ -106,6 +106,11 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         "one_row (of each theta), thin or thin=M (every M-th draw)",
     )
     option(
+        "--as-saved",
+        action="store_true",
+        help="test draws whose rows, columns or scales look mistaken: they are meant so",
+    )
+    option(
         "--missing",
         choices=("mask", "drop"),
         help="NaN in x: mask, a missing value; drop, a failed simulation; padding is recognised",
@@ -167,7 +172,7 @@ def read_table(paths: Sequence[Path], chosen: argparse.Namespace) -> npt.Table:
         )
     arrays = merge_pairs(pair for pairs in chosen.map for pair in pairs)
     try:
-        return npt.read(
+        table = npt.read(
             paths,
             order=chosen.order,
             arrays=arrays,
@@ -179,6 +184,7 @@ def read_table(paths: Sequence[Path], chosen: argparse.Namespace) -> npt.Table:
             missing=chosen.missing,
             max_rank=chosen.max_rank,
         )
+        return table.as_meant() if chosen.as_saved else table
     except (ValueError, OSError, MemoryError):
         raise  # its message is for the user
     except Exception as error:

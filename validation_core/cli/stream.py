@@ -144,8 +144,7 @@ def _rows(chosen: argparse.Namespace, decided: Callable[[], bool]) -> Iterator[R
         for path in _new_files(place, chosen.wait, decided):
             yield rows_of_file(path)
     else:
-        upload = read_table(chosen.files, chosen).upload
-        yield upload.as_meant() if chosen.as_saved else upload
+        yield read_table(chosen.files, chosen).upload
 
 
 def _lines(lines: Iterator[bytes]) -> Iterator[Row]:

@@ -162,7 +162,7 @@ def render_sections(told: ReportContext) -> RenderedSections:
     for panel in () if untested else told.panels:
         body = _panel(told, panel, places)
         sections.append(ReportSection(f"panel-{slug(panel.name)}", panel.title, body))
-    if not untested and (own := _my_observation(told, places)):
+    if own := _my_observation(told, places):
         sections.append(ReportSection("my-observation", "My observation", own))
     if not untested:
         sections.append(ReportSection("tests", "Each test", _tests(told, places)))

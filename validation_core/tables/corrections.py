@@ -136,6 +136,16 @@ def correct(data: PosteriorTable, names: Sequence[str], wanted: Sequence[str]) -
     return Corrected(kept, tuple(made), tuple(mistakes), of_draws)
 
 
+def how_to_correct(mistakes: Sequence[Correction]) -> str:
+    """What is mistaken in a file, and what corrects it while it is read, in sentences."""
+    names = list(dict.fromkeys(one.name for one in mistakes))
+    found = " ".join(one.finding for one in mistakes)
+    return (
+        f"{found} Correct it while reading: npt.read(file, corrections={names}), or --correct "
+        f"{','.join(names)}."
+    )
+
+
 def _centres(data: PosteriorTable) -> Array:
     """Means (N, D) of some draws at each row."""
     with np.errstate(all="ignore"):

@@ -97,11 +97,30 @@ class Upload(ABC):
     @property
     def unusable(self) -> bool:
         """Whether a mistake makes draws and true values other quantities or other rows."""
-        return any(one.name in corrections.BEFORE_ALL for one in self.mistakes)
+        return bool(self._before_all)
+
+    @property
+    def _before_all(self) -> list[Correction]:
+        """Mistakes without whose correction no test says anything of q."""
+        return [one for one in self.mistakes if one.name in corrections.BEFORE_ALL]
+
+    def require_usable(self) -> None:
+        """Refuse draws that are not those of the true values: nothing can be said of q by them.
+
+        Raises:
+            ValueError: with the mistakes of the file, and what corrects them.
+        """
+        if self.unusable:
+            raise ValueError(
+                f"{corrections.how_to_correct(self._before_all)} If the draws are meant as they "
+                "are: npt.read(file).as_meant(), or --as-saved."
+            )
 
     def as_meant(self) -> Self:
         """The same upload, whose draws are meant as they were saved, so that it can be tested."""
-        waived = [one for one in self.mistakes if one.name in corrections.BEFORE_ALL]
+        waived = self._before_all
+        if not waived:
+            return self  # with what is known of it
         told = {
             one.finding: f"{one.finding.partition('. ')[0]}. Tested as saved." for one in waived
         }

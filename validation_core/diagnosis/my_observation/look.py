@@ -172,8 +172,9 @@ def look(
 
 
 def own_answers(upload: Upload, alpha: float, seed: int) -> tuple[ObservationAnswer, ...]:
-    """What needs no training of the observation that came with a table; nothing without one."""
-    if not isinstance(upload, TableUpload) or upload.observations is None:
+    """What needs no training of the observation that came with a table; nothing without one, or
+    where draws are not those of the true values."""
+    if not isinstance(upload, TableUpload) or upload.observations is None or upload.unusable:
         return ()
     if len(independent_rows(upload)) < FEWEST:
         return ()

@@ -10,6 +10,7 @@ import numpy as np
 
 from validation_core.rng import stream
 from validation_core.tables import TableUpload, roles
+from validation_core.tables.corrections import how_to_correct
 from validation_core.tables.draw_order import some_draws
 from validation_core.tables.float_type import match_precisions
 from validation_core.tables.package_arrays import array_of
@@ -131,12 +132,9 @@ class StreamRows:
                     "Rows that are bet on one after the other have draws of their own; got rows "
                     "that share theirs. Draw from q at each x anew."
                 )
+            item.require_usable()
             if item.mistakes:
-                first = item.mistakes[0]
-                raise ValueError(
-                    f"{first.finding} Correct it while reading: npt.read(file, corrections="
-                    f"[{first.name!r}]), or --correct {first.name}."
-                )
+                raise ValueError(how_to_correct(item.mistakes))
             self.names = self.names or item.names
             self.warnings = tuple(dict.fromkeys((*self.warnings, *item.warnings)))
             return item.data
