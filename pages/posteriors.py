@@ -6,7 +6,6 @@ import pandas as pd
 import streamlit as st
 
 from pages.diagnose import files, view
-from pages.diagnose.files import Tables
 from pages.ui import address, charts, comparison_link, jobs, live, share
 from pages.ui.jobs import plain
 from pages.ui.once import once
@@ -18,6 +17,8 @@ from validation_core.diagnosis.questions.posteriors import Measure, RowScores, n
 from validation_core.panels import record
 from validation_core.tables import Upload
 from validation_core.text import count_text, list_text
+
+Tables = list[tuple[str, Upload]]
 
 _METHOD = (
     "The **energy score** of a row is the mean distance of q's draws from its true value, "
@@ -33,9 +34,9 @@ _SENTENCE, _PICTURE, _ROW = 60, 190, 30  # pixels: a place kept for each, and fo
 
 def _chosen() -> Tables:
     """The uploaded tables; shipped ones until there are some."""
-    tables = files.uploaded(removed=comparison_link.forget)
-    if tables or st.session_state.get("file"):
-        return tables
+    sent = files.uploaded(removed=comparison_link.forget)
+    if sent or st.session_state.get("file"):
+        return [(table.label, table.upload) for table in sent]
     kept, lost = comparison_link.addressed()
     if lost:
         st.info(
