@@ -13,7 +13,7 @@ from validation_core import sampling, statistics
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.perturbations import PERTURBATIONS, Perturbation
 from validation_core.rng import stream
-from validation_core.scores.classifier import PRESETS, TrainedClassifier, train_classifier
+from validation_core.scores.classifier import PRESETS, TrainedClassifier, train_classifiers
 from validation_core.types import Preset
 
 SOME: tuple[Perturbation, ...] = ("mean_shift", "additional_mode")
@@ -62,7 +62,8 @@ def _trained(benchmark: Gaussian, preset: Preset) -> TrainedClassifier:
     recipe = PRESETS[preset]
     rng = stream(0, "training rows")
     data = sampling.training_set(benchmark, middle(benchmark), recipe.train, 1000, rng)
-    return train_classifier(data, recipe, 0)
+    (network,) = train_classifiers([data], recipe, [0])
+    return network
 
 
 def _auc(benchmark: Gaussian, network: TrainedClassifier) -> float:

@@ -6,7 +6,6 @@ import pandas as pd
 import streamlit as st
 
 from pages.diagnose import files, mistakes, view
-from pages.diagnose.files import Tables
 from pages.ui import address, charts, comparison_link, jobs, live, share
 from pages.ui.jobs import plain
 from pages.ui.once import once
@@ -18,6 +17,8 @@ from validation_core.diagnosis.questions.posteriors import Measure, RowScores, n
 from validation_core.panels import record
 from validation_core.tables import Upload
 from validation_core.text import count_text, list_text
+
+_Tables = list[tuple[str, Upload]]
 
 _METHOD = (
     "The **energy score** of a row is the mean distance of q's draws from its true value, "
@@ -31,11 +32,11 @@ _METHOD = (
 _SENTENCE, _PICTURE, _ROW = 60, 190, 30  # pixels: a place kept for each, and for a table's row
 
 
-def _chosen() -> Tables:
+def _chosen() -> _Tables:
     """The uploaded tables; shipped ones until there are some."""
-    tables = files.uploaded(removed=comparison_link.forget)
-    if tables or st.session_state.get("file"):
-        return tables
+    sent = files.uploaded(removed=comparison_link.forget)
+    if sent or st.session_state.get("file"):
+        return [(table.label, table.upload) for table in sent]
     kept, lost = comparison_link.addressed()
     if lost:
         st.info(
@@ -59,9 +60,9 @@ def _chosen() -> Tables:
     return examples.flows()
 
 
-def _usable(tables: Tables) -> Tables:
+def _usable(tables: _Tables) -> _Tables:
     """The tables whose draws are those of the true values; says why others are left out."""
-    kept = []
+    kept: _Tables = []
     for label, upload in tables:
         decided = mistakes.as_decided(mistakes.corrected(upload))
         if not decided.unusable:
@@ -77,7 +78,7 @@ def _usable(tables: Tables) -> Tables:
     return kept
 
 
-def _comparable(tables: Tables) -> Tables:
+def _comparable(tables: _Tables) -> _Tables:
     """The largest set of tables with the same simulations; says why others are left out."""
     sets = [
         [at for at, (_, other) in enumerate(tables) if posteriors.unlike(first, other) is None]
@@ -93,7 +94,7 @@ def _comparable(tables: Tables) -> Tables:
     return [tables[at] for at in positions]
 
 
-def _compare(tables: Tables, seed: int, *, example: bool) -> None:
+def _compare(tables: _Tables, seed: int, *, example: bool) -> None:
     """Submit missing tasks; draw the nearest table, and all measures in an expander."""
     for _, upload in tables:
         tasks.register_upload(upload)
@@ -150,7 +151,7 @@ def _nearest(
         st.skeleton(height=_PICTURE + _ROW * len(labels))
 
 
-def _share(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> None:
+def _share(tables: _Tables, scores: Sequence[RowScores | None], seed: int) -> None:
     """The comparison as a report, and as a link."""
     labels, uploads = [label for label, _ in tables], [upload for _, upload in tables]
     store_records = _records(uploads, seed)
@@ -187,7 +188,7 @@ def _records(uploads: Sequence[Upload], seed: int) -> list[list[Record]]:
     return [tasks.records(store, upload, METHODS, seed)[0] for upload in uploads]
 
 
-def _details(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> None:
+def _details(tables: _Tables, scores: Sequence[RowScores | None], seed: int) -> None:
     """Every measure in an expander, drawn only when opened."""
     all_measures = st.expander(
         "Every measure", key="every-measure", on_change="rerun", type="compact"
@@ -237,14 +238,14 @@ def _known(uploads: Sequence[Upload], labels: Sequence[str], seed: int) -> tuple
 
 
 def _asked(
-    tables: Tables, scores: Sequence[RowScores | None], seed: int, reference: int = 0
+    tables: _Tables, scores: Sequence[RowScores | None], seed: int, reference: int = 0
 ) -> tuple[Measure, ...]:
     uploads = [upload for _, upload in tables]
     return posteriors.measures(uploads, _records(uploads, seed), scores, reference)
 
 
 def _drawn(
-    tables: Tables, scores: Sequence[RowScores | None], seed: int, reference: int
+    tables: _Tables, scores: Sequence[RowScores | None], seed: int, reference: int
 ) -> tuple[tuple[Measure, ...], list[Drawn]]:
     """Every measure beside the reference, and pictures of them."""
     labels = [label for label, _ in tables]
@@ -253,7 +254,7 @@ def _drawn(
     return measures, [*pictures, *_parameters(tables, scores, reference)]
 
 
-def _history(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> tuple[Drawn, ...]:
+def _history(tables: _Tables, scores: Sequence[RowScores | None], seed: int) -> tuple[Drawn, ...]:
     labels = [label for label, _ in tables]
     return record.history(_asked(tables, scores, seed), labels)
 
@@ -285,7 +286,9 @@ def _scores(upload: Upload, seed: int) -> RowScores | None:
     return once(("scores", study.key), lambda: study.load(store), lambda: study.done(store))
 
 
-def _parameters(tables: Tables, scores: Sequence[RowScores | None], reference: int) -> list[Drawn]:
+def _parameters(
+    tables: _Tables, scores: Sequence[RowScores | None], reference: int
+) -> list[Drawn]:
     differences = posteriors.parameters(scores, reference)
     labels, names = [label for label, _ in tables], tables[0][1].names
     return [

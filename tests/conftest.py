@@ -117,6 +117,11 @@ def quick_training():
         yield
 
 
+def train_classifier(data, recipe, seed):
+    """One classifier, trained alone."""
+    return recipe.learn_all([data], [seed])[0]
+
+
 @pytest.fixture
 def short_training():
     """Uploads are learnt from for a tenth of the time."""

@@ -12,7 +12,7 @@ from tests.fixed_claims import CLAIMED, SILENT, asked_alone
 from validation_core import codec, sampling, statistics
 from validation_core.benchmarks import Gaussian
 from validation_core.diagnosis import tasks as diagnoses
-from validation_core.diagnosis.injections import CAUSES
+from validation_core.diagnosis.injections import INJECTIONS
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import LEVEL
 from validation_core.diagnosis.questions.cause import (
@@ -40,7 +40,7 @@ from validation_core.types import Joint, PosteriorTable, TwoSamples
 
 N, K = 400, 60
 NAMES = ("a", "b", "c")
-NAMED = {*CAUSES, "wrong_skew", "proposal"}
+NAMED = {*(one.cause for one in INJECTIONS.values()), "wrong_skew", "proposal"}
 QUESTION = by_name("cause")
 
 

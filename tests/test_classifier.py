@@ -5,17 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.conftest import train_classifier
 from tests.stand_in import StandInGPU
 from validation_core import sampling, scores, statistics
 from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.learn import perceptron, training
+from validation_core.pieces import stack_by_name
 from validation_core.rng import stream
 from validation_core.scores.classifier import (
     PRESETS,
     Classifier,
     TrainedClassifier,
-    train_classifier,
     train_classifiers,
 )
 from validation_core.types import Joint
@@ -131,7 +132,7 @@ def test_forward_is_the_network_it_says():
     for i in (1, 2):
         h = h + silu(h @ parameters[f"weight{i}"] + parameters[f"bias{i}"])
     expected = (h @ parameters["weight3"] + parameters["bias3"])[:, 0]
-    network = perceptron.tensors(perceptron.stack([parameters]), "cpu")
+    network = perceptron.tensors(stack_by_name([parameters]), "cpu")
     got = training.logits(network, torch.from_numpy(z)[None])[0].numpy()
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
 

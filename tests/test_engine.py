@@ -144,13 +144,14 @@ def test_hundreds_of_serial_tasks_do_not_pile_up(serial):
 
 
 def test_one_failing_task_fails_its_job_and_no_other(serial, store, gate):
-    state = serial.submit([Step("a", fails=True), Step("b")], "me").snapshot()
+    job = serial.submit([Step("a", fails=True), Step("b")], "me")
+    state = job.snapshot()
     assert (state.state, state.done, state.total) == ("failed", 1, 2)
     assert state.message == "Step a: The rule; got a. (1 of 2 failed)"
     assert state.failures == {Step("a", fails=True).key: "The rule; got a."}
     assert serial.interrupted() == []
     assert Step("b").done(store)
-    again = serial.again(state.key, "me").snapshot()
+    again = serial.submit(job.tasks, "me").snapshot()
     assert again.state == "failed"
     assert gate.entered == ["a", "b", "a"]
 
@@ -179,7 +180,7 @@ def test_the_last_one_to_leave_stops_it(threaded, store, gate):
     gate.open.set()
     eventually(lambda: job.runs[0].state == "cancelled")
     assert not Step("a").done(store)
-    assert threaded.again(job.key, "one") is not job
+    assert threaded.submit(job.tasks, "one") is not job
     assert threaded.wait(job.key, "one", LONG_WAIT).state == "done"
 
 

@@ -181,7 +181,7 @@ def folder(tmp_path, monkeypatch):
         rows[:, 1:1025] = 20 * i + np.arange(20)[:, None]
         rows.tofile(tmp_path / name)
     monkeypatch.setenv("NPTLAB_CIFAR10", str(tmp_path))
-    monkeypatch.setattr(image_sources.read_cifar10_file, "__defaults__", (SIZE,))
+    monkeypatch.setattr(image_sources, "CIFAR10_BYTES", SIZE)
     image_sources.load_cifar10.cache_clear()
     yield tmp_path
     image_sources.load_cifar10.cache_clear()
@@ -251,7 +251,7 @@ def test_a_spoilt_file_of_cifar10_is_refused_in_words(folder, spoil, words):
 
 
 def test_the_real_size_of_a_file():
-    assert image_sources.read_cifar10_file.__defaults__ == (10_000 * 3073,)
+    assert image_sources.CIFAR10_BYTES == 10_000 * 3073
 
 
 def test_blocks_and_tables_of_images():

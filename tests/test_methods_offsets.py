@@ -5,14 +5,13 @@ from functools import cache
 import numpy as np
 import pytest
 
-from tests.conftest import SHORT
+from tests.conftest import SHORT, train_classifier
 from validation_core import diagnosis
 from validation_core.diagnosis import Record, method_obstacle, questions, tasks
 from validation_core.methods import DC, LC2ST, SBC, TARP, AutoML, CoLT, MMDFuse, WithinX
 from validation_core.precision import narrow, narrowed
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
-from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier, TrainedClassifier
 from validation_core.scores.upload_training import trained_by
 from validation_core.store import Store
@@ -89,7 +88,7 @@ def test_a_blind_posterior_is_found_whatever_the_offset(move, which, methods, un
 
 
 def classified(data):
-    return classifier.train_classifier(data, Classifier(train=100, epochs=2, hidden=16), seed=1)
+    return train_classifier(data, Classifier(train=100, epochs=2, hidden=16), seed=1)
 
 
 def rows(rng, n=200, level=0.0):

@@ -77,7 +77,7 @@ def test_a_long_table_and_several_files_may_have_one(tmp_path):
     for name, array in whole.items():
         np.save(tmp_path / f"{name}.npy", array)
     files = [(f"{name}.npy", tmp_path / f"{name}.npy") for name in whole]
-    ((_, upload),) = npt.tables.read_files(files)
+    ((_, upload, _),) = npt.tables.read_files(files)
     assert list(upload.own_quantities) == ["energy"]
     rows = [
         {"sim": i, "draw": j - 1, "theta_a": t[0], "theta_b": t[1], "x_1": given["x"][i, 0]}

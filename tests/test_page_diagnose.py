@@ -1,5 +1,6 @@
 """The diagnosis page under AppTest: upload, read, refuse, ask, answer."""
 
+import ast
 import base64
 import io
 import json
@@ -13,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from pages.diagnose import rows, takeaway, view
 from pages.ui.services import services
 from tests.conftest import ROOT, nothing_worked_out
+from tests.files import csv, npy
 from validation_core import diagnosis
 from validation_core.diagnosis import learning, plan, questions, tasks
 from validation_core.methods import DC, MMDFuse
@@ -420,6 +422,40 @@ def test_a_table_is_looked_at_row_by_row_and_its_line_goes_on_as_it_grows(visite
     assert np.allclose(drawn_evidence(page)[:46], first)
     upload(page, **rows_of, log_w=np.zeros(45), log_w_draws=rows_of["theta_q"][..., 0] / 4)
     assert "Row by row" not in lines(page)
+
+
+def paths_in(at):
+    """What every script on the page reads, of those that import the library."""
+    scripts = [ast.parse(one.value) for one in at.code if "import validation_core" in one.value]
+    calls = [node for each in scripts for node in ast.walk(each) if isinstance(node, ast.Call)]
+    reads = [call for call in calls if getattr(call.func, "attr", "") in ("read", "ask")]
+    return [ast.literal_eval(call.args[call.func.attr == "ask"]) for call in reads]
+
+
+@pytest.mark.usefixtures("_few_questions")
+@pytest.mark.parametrize("name", ["cols.npz", 'a"b.npz', "it's 2 ünï.npz", "x\\y.{path}.npz"])
+def test_code_reads_the_file_by_the_name_it_came_by(name, visited):
+    page = visited(opened=("stream", "size"))
+    assert set(paths_in(page)) == {"your_table.npz"}
+    assert set(paths_in(upload(page, name=name, **far()))) == {name}
+
+
+@pytest.mark.usefixtures("_few_questions")
+def test_code_reads_all_files_that_make_a_table(visited):
+    page, arrays = visited(opened=("stream",)), table()
+    for name in arrays:
+        page.file_uploader[0].upload(f"{name}.npy", npy(arrays[name]))
+    assert paths_in(page.run()) == [[f"{name}.npy" for name in arrays]]
+
+
+@pytest.mark.usefixtures("_few_questions")
+def test_code_reads_a_csv_and_says_which_parameter(visited):
+    page = visited(opened=())
+    shares = {f"prob_{c}": np.full(60, 0.5) for c in "ab"}
+    send(page, csv({**shares, "label": np.array(["a", "b"] * 30)}), "classes.csv")
+    (script,) = [one.value for one in page.code if "reliability" in one.value]
+    compile(script, "script", "exec")
+    assert "npt.reliability('classes.csv')" in script
 
 
 def drawn_evidence(at):

@@ -136,8 +136,9 @@ def test_hostile_names_are_text_in_a_panel():
 
 def _section(found, answers, label):
     from pages.diagnose.takeaway import section
+    from validation_core.tables import LabelledTable
 
-    section(found, answers, label)
+    section(found, answers, LabelledTable(label, found.upload, ("run.csv",)))
 
 
 def taken(found, label="run 7.npz", query=()):

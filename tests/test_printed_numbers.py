@@ -5,7 +5,8 @@ import re
 import pytest
 
 from validation_core import published
-from validation_core.published import TABLES, column_text
+from validation_core.published import TABLES
+from validation_core.text import value_text
 
 COUNTS = {
     "Table 2 (a)": 56, "Table 2 (b)": 24, "Table 3": 20, "Table 4": 20, "Section 1": 4,
@@ -23,7 +24,7 @@ def test_a_table_is_whole(table):
     for rows in (table.values, table.errors):
         assert all(len(row) == len(table.places) for row in rows.values())
     assert table.errors.keys() in (set(), set(table.values))
-    assert len({column_text(place) for place in table.places}) == len(table.places)
+    assert len({value_text(place) for place in table.places}) == len(table.places)
     for number in table.numbers:
         if table is not published.CURVATURE:
             assert 0 <= table.rate(number.row, number.place) <= 1

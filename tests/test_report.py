@@ -132,6 +132,28 @@ def test_the_code_runs_whatever_a_file_is_called(name, tmp_path, capsys):
         assert capsys.readouterr().out == f"{name} 7\n"
 
 
+@pytest.mark.parametrize(
+    ("files", "read"),
+    [
+        ([], "your_table.npz"),
+        (["run 7.csv"], "run 7.csv"),
+        (["x.npy", "it's.npy", 'a"b.npy'], ["x.npy", "it's.npy", 'a"b.npy']),
+        ([f"{i}.npz" for i in range(9)], "your_folder"),
+    ],
+)
+def test_the_code_names_each_file_and_values_as_they_are(files, read):
+    written = report.code("a, b = {path}, [{name}, {other}]", path=files, name="{path}")
+    here = {"other": 1}
+    exec(written, here)
+    assert (here["a"], here["b"]) == (read, ["{path}", {1}])
+
+
+def test_a_report_reads_all_files_of_its_table():
+    read = {"path": "theta.npy", "files": ("theta.npy", "x.npy")}
+    document = report.html(diagnosed(table()), {"size": ANSWER}, panels=[Fake()], **read)
+    assert "[&#39;theta.npy&#39;, &#39;x.npy&#39;]" in document
+
+
 def test_the_same_diagnosis_gives_the_same_file():
     result = diagnosed(table())
     same = [report.html(result, {"size": ANSWER}, panels=[Fake()], made=WHEN) for _ in range(2)]

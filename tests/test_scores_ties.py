@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from tests.conftest import in_turn
+from tests.conftest import in_turn, train_classifier
 from validation_core import scores
 from validation_core.methods.within_x import WithinX
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
-from validation_core.scores.classifier import Classifier, train_classifier
+from validation_core.scores.classifier import Classifier
 from validation_core.scores.lc2st import LC2STClassifier
 from validation_core.statistics import binomial_bounds
 from validation_core.types import Joint, PosteriorTable, TableScores

@@ -93,9 +93,9 @@ def test_a_larger_gain_bends_the_gaussian_family_more():
 
 
 def test_shapes_and_arc_length():
-    curve = principal_curve(_arc(1.0, np.pi, 500, 9), grid=80)
-    assert curve.points.shape == (80, 2)
-    assert curve.arc.shape == curve.curvature.shape == (80,)
+    curve = principal_curve(_arc(1.0, np.pi, 500, 9))
+    assert curve.points.shape == (200, 2)
+    assert curve.arc.shape == curve.curvature.shape == (200,)
     assert curve.arc[0] == 0
     polyline = np.hypot(*np.diff(curve.points, axis=0).T)
     np.testing.assert_allclose(np.diff(curve.arc), polyline, rtol=1e-3)

@@ -100,7 +100,7 @@ def test_what_pandas_writes_is_read():
 
 
 def test_numbers_without_names_are_an_array_named_by_the_file():
-    ((_, upload),) = tables.read_files(
+    ((_, upload, _),) = tables.read_files(
         [("p.csv", b"1,2\n3,4\n5,6\n"), ("q.csv", b"a,b\n1,2\n3,4\n")]
     )
     np.testing.assert_array_equal(upload.data.p.theta, [[1, 2], [3, 4], [5, 6]])

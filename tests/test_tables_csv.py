@@ -16,7 +16,7 @@ Q = b"a,b\n" + b"".join(b"%d.5,%d.25\n" % (i, i) for i in range(N))
 def points(content):
     """A plain table of two columns, read as the sample p."""
     content = content.encode() if isinstance(content, str) else content
-    ((_, upload),) = tables.read_files([("p.csv", content), ("q.csv", Q)])
+    ((_, upload, _),) = tables.read_files([("p.csv", content), ("q.csv", Q)])
     return upload.data.p.theta
 
 
@@ -113,7 +113,7 @@ def test_arrays_that_numpy_saves_as_text_are_read():
         files.append((f"{name}.txt", file.getvalue().encode()))
     draws = io.BytesIO()
     np.save(draws, content["theta_q"])
-    ((_, upload),) = tables.read_files([*files, ("theta_q.npy", draws.getvalue())])
+    ((_, upload, _),) = tables.read_files([*files, ("theta_q.npy", draws.getvalue())])
     np.testing.assert_allclose(upload.data.theta, content["theta"], rtol=1e-6)
     assert (upload.n, upload.k, upload.names) == (N, K, ("mass", "spin"))
 

@@ -104,7 +104,7 @@ def test_every_reader_brings_them_to_one_type(files, narrow):
     if narrow == "f2" and files is csvs:
         pytest.skip("text has no float16")
     arrays = typed(table(d=1), "f8", narrow)
-    ((_, upload),) = tables.read_files(files(arrays))
+    ((_, upload, _),) = tables.read_files(files(arrays))
     assert np.isin(upload.data.theta, upload.data.q).all()
     assert set(np.unique(upload.data.theta)) == set(np.unique(upload.data.q))
     assert any("more than one float type" in note for note in upload.notes)

@@ -39,7 +39,7 @@ def test_arrays_of_several_files_are_joined_in_the_order_that_was_said():
     given = [("b.npy", npy(arrays["x"][:, 1:])), ("theta.npy", npy(arrays["theta"])),
              ("theta_q.npy", npy(arrays["theta_q"])),
              ("a.npy", npy(arrays["x"][:, :1]))]  # fmt: skip
-    ((_, upload),) = tables.read_files(given, arrays={"x": "a+b"})
+    ((_, upload, _),) = tables.read_files(given, arrays={"x": "a+b"})
     assert upload.digest == tables.read(npz(arrays)).digest
 
 
@@ -120,7 +120,7 @@ def test_a_wide_file_of_columns_is_named_by_its_columns():
     wide = {f"t{j}": arrays["theta"][:, j] for j in range(2)}
     wide |= {f"y{j}": arrays["x"][:, j] for j in range(3)}
     given = [("run.csv", csv(wide)), ("theta_q.npy", npy(arrays["theta_q"]))]
-    ((_, upload),) = tables.read_files(given, arrays={"theta": "t0+t1", "x": "y*"})
+    ((_, upload, _),) = tables.read_files(given, arrays={"theta": "t0+t1", "x": "y*"})
     assert (upload.k, upload.dims, upload.names) == (K, (2, 3), ("t0", "t1"))
 
 

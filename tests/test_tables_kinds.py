@@ -126,7 +126,7 @@ def test_ranks_and_their_number_may_be_two_files(rows):
         ("ranks.npz", npz({"ranks": np.ones((N, 2))})),
         ("k.npz", npz({"max_rank": np.array(9)})),
     ]
-    ((_, upload),) = tables.read_files(files)
+    ((_, upload, _),) = tables.read_files(files)
     assert upload.k == 9
 
 

@@ -86,7 +86,7 @@ def test_a_good_file_beside_a_hostile_one_is_read():
     with pytest.raises(ValueError, match="In the file 'table'") as caught:
         tables.read_files([good, bad])
     assert str(caught.value).isprintable()
-    ((label, upload),) = tables.read_files([good])
+    ((label, upload, _),) = tables.read_files([good])
     assert (label, upload.n) == ("good", N)
 
 

@@ -100,11 +100,11 @@ def test_files_of_one_array_are_named_by_their_files():
     with pytest.raises(UnknownArrays) as caught:
         tables.read_files(given)
     assert caught.value.shapes == {name: array.shape for name, array in arrays.items()}
-    ((_, upload),) = tables.read_files(given, arrays=SAID)
+    ((_, upload, _),) = tables.read_files(given, arrays=SAID)
     assert upload.digest == tables.read(npz(table())).digest
     plain = csv({"a": arrays["params"][:, 0], "b": arrays["params"][:, 1]})
     mixed = [("params.csv", plain), *given[1:]]
-    ((_, upload),) = tables.read_files(mixed, arrays=SAID)
+    ((_, upload, _),) = tables.read_files(mixed, arrays=SAID)
     np.testing.assert_allclose(upload.data.theta, arrays["params"], rtol=1e-6)
 
 
@@ -112,7 +112,7 @@ def test_several_tables_have_the_same_names():
     given = [("a.npz", npz(renamed())), ("b.npz", npz(table(seed=1)))]
     with pytest.raises(UnknownArrays, match="'a' holds params \\(60, 2\\)"):
         tables.read_files(given)
-    assert [label for label, _ in tables.read_files(given, arrays=SAID)] == ["a", "b"]
+    assert [one.label for one in tables.read_files(given, arrays=SAID)] == ["a", "b"]
 
 
 @pytest.mark.parametrize(

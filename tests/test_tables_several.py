@@ -22,7 +22,7 @@ def test_files_of_one_array_each_make_a_table():
     arrays = table()
     given = [("runs/theta.npy", npy(arrays["theta"])), ("x.npy", npy(arrays["x"])),
              ("samples.npy", npy(arrays["theta_q"]))]  # fmt: skip
-    ((label, upload),) = tables.read_files(given)
+    ((label, upload, _),) = tables.read_files(given)
     assert label == "theta"
     assert upload.digest == tables.read(npz(arrays)).digest
 
@@ -32,7 +32,7 @@ def test_files_of_different_kinds_make_one_table():
     pairs = {"theta": arrays["theta"], "x": arrays["x"]}
     draws = {"theta_q": arrays["theta_q"], "log_q_draws": np.zeros((N, K))}
     for second in (npz(draws), hdf5(draws)):
-        ((label, upload),) = tables.read_files([("sims.npz", npz(pairs)), ("post", second)])
+        ((label, upload, _),) = tables.read_files([("sims.npz", npz(pairs)), ("post", second)])
         assert label == "sims"
         assert (upload.n, upload.k) == (N, K)
         assert upload.densities.keys() == {"log_q_draws"}
@@ -42,8 +42,9 @@ def test_whole_tables_stay_apart_and_keep_their_labels():
     given = [("a/run.npz", npz(table(seed=1))), ("run.npz", npz(table(seed=2))),
              ("<b>.parquet", parquet_file(columns(table(seed=3))))]  # fmt: skip
     read = tables.read_files(given)
-    assert [label for label, _ in read] == ["run", "run (2)", "<b>"]
-    assert len({upload.digest for _, upload in read}) == 3
+    assert [one.label for one in read] == ["run", "run (2)", "<b>"]
+    assert [one.files for one in read] == [("a/run.npz",), ("run.npz",), ("<b>.parquet",)]
+    assert len({one.upload.digest for one in read}) == 3
 
 
 def test_several_posteriors_share_their_simulations():
@@ -51,8 +52,10 @@ def test_several_posteriors_share_their_simulations():
     pairs = {"theta": arrays["theta"], "x": arrays["x"]}
     given = [("sims.npz", npz(pairs)), ("early.npz", npz({"theta_q": other["theta_q"]})),
              ("late.npz", npz({"theta_q": arrays["theta_q"]}))]  # fmt: skip
-    read = dict(tables.read_files(given))
+    several = tables.read_files(given)
+    read = {one.label: one.upload for one in several}
     assert list(read) == ["early", "late"]
+    assert several[1].files == ("late.npz", "sims.npz")
     assert read["late"].digest == tables.read(npz(arrays)).digest
     np.testing.assert_array_equal(read["early"].data.theta, arrays["theta"])
 
@@ -61,7 +64,7 @@ def test_two_samples_in_two_files_are_read_together():
     rng = np.random.default_rng(0)
     p, q = rng.standard_normal((60, 2)), rng.standard_normal((70, 2))
     named = [("p.csv", csv({"a": p[:, 0], "b": p[:, 1]})), ("q.npy", npy(q))]
-    ((_, upload),) = tables.read_files(named)
+    ((_, upload, _),) = tables.read_files(named)
     assert isinstance(upload.data, TwoSamples)
     np.testing.assert_allclose(upload.data.p.theta, p)
 

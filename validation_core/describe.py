@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TypeGuard
 
 from validation_core.keys import JSON
-from validation_core.text import more_text, readable_name
+from validation_core.text import more_text, readable_name, value_text
 
 _MANY_VALUES = 6
 _FIRST = ("training", "trainings", "source", "benchmark", "method", "gamma", "beta")
@@ -60,11 +60,11 @@ def _part(name: str, value: JSON) -> str:
         return value
     if value is None or value is False:
         return ""
-    return readable_name(name) if value is True else f"{readable_name(name)} {_value_text(value)}"
+    return readable_name(name) if value is True else f"{readable_name(name)} {value_text(value)}"
 
 
 def _tuple(values: Sequence[JSON]) -> str:
-    items = [_nested(item) if _is_typed(item) else _value_text(item) for item in values]
+    items = [_nested(item) if _is_typed(item) else value_text(item) for item in values]
     if len(items) > _MANY_VALUES:
         items = [*items[:2], "…", items[-1]]
     return f"({', '.join(items)})"
@@ -90,7 +90,3 @@ def _name(value: dict[str, JSON]) -> str:
     class_name = re.sub(r"Task$", "", str(value["type"]).rpartition(":")[2].rpartition(".")[2])
     # Two letters before a capital begin a word of their own: "within x", but "colt".
     return readable_name(re.sub(r"(?<=[a-z0-9]{2})(?=[A-Z])", " ", class_name)).lower()
-
-
-def _value_text(value: JSON) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

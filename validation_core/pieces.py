@@ -1,8 +1,10 @@
-"""Work in pieces: slices of rows, tables or parameters that fit in memory together, equal rows."""
+"""Work in pieces: slices of rows, tables or parameters that fit in memory together, equal rows,
+and arrays of several pieces as one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,11 @@ def slices(count: int, step: int) -> Iterator[slice]:
     """
     for first in range(0, count, step):
         yield slice(first, min(first + step, count))
+
+
+def stack_by_name(rows: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Arrays (G, ...) by name, from their G rows."""
+    return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
 
 def find_equal_runs(x: NDArray[np.floating]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -152,6 +152,11 @@ def range_text(counts: Iterable[int]) -> str:
     return f"{low}" if low == high else f"{low} to {high}"
 
 
+def value_text(value: object) -> str:
+    """A plain value in few characters: `0.5`, `(3, 3)`."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def count_text(count: int, noun: str) -> str:
     """A count with its noun, whose plural takes an s: `1 row`, `1,200 rows`."""
     return f"{count:,} {noun}{'s' * (count != 1)}"

@@ -14,11 +14,11 @@ from pages.ui.jobs import plain, undisturbed
 from validation_core import AmbiguousOrder, UnknownMaxRank, export
 from validation_core.export.one_file import one_file
 from validation_core.tables import (
+    LabelledTable,
     Missing,
     Order,
     Reading,
     UnknownArrays,
-    Upload,
     guess_roles,
     read,
     read_files,
@@ -29,7 +29,7 @@ from validation_core.tables.reading import File
 from validation_core.tables.roles import NO_X, label
 from validation_core.tables.x_columns import GAPS
 
-Tables = list[tuple[str, Upload]]
+Tables = list[LabelledTable]
 
 _ORDERS = {
     "NKD": "Simulations first: theta_q[i, k] is draw k at x[i]",
@@ -276,7 +276,7 @@ def _ask_most(stamp: str, question: UnknownMaxRank | None) -> None:
 
 def _ask_missing(stamp: str, tables: Tables, missing: Missing | None) -> None:
     """Whether NaN in x is a missing value, where rows were left out for it."""
-    lost = sum(upload.dropped.get(GAPS, 0) for _, upload in tables)
+    lost = sum(upload.dropped.get(GAPS, 0) for _, upload, _ in tables)
     if lost or missing is not None:
         st.checkbox(
             f"Keep rows with NaN in x: it is a missing value"
@@ -399,7 +399,7 @@ def read_tables(sent: Sequence[tuple[str, File]], said: FileAnswers) -> _Reading
 def _held(reading: _Reading) -> _Reading:
     """The tables that fit this visitor's quota of memory."""
     try:
-        for _, upload in reading.tables:
+        for _, upload, _ in reading.tables:
             quotas.hold(upload)
     except ValueError as refusal:
         return _Reading([], (str(refusal),))
@@ -415,4 +415,4 @@ def _tables(sent: Sequence[tuple[str, File]], said: FileAnswers) -> Tables:
         return read_files(sent, **said.options())
     ((name, file),) = sent
     upload = read(file, name=name, **said.options())
-    return [(label(Path(name).stem) or "table", upload)]
+    return [LabelledTable(label(Path(name).stem) or "table", upload, (name,))]

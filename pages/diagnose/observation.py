@@ -27,7 +27,7 @@ def show(
     diagnosis: Diagnosis,
     methods: Sequence[Method],
     usual: AtObservation | None,
-    label: str,
+    files: Sequence[str],
     waiting: str,
 ) -> None:
     """The panel at the usual place, or at one that the user asks for.
@@ -38,7 +38,7 @@ def show(
         diagnosis: of it.
         methods: that run: CoLT's ball is shown where it is one of them.
         usual: the answer at the upload's own observation, or at the middle of x, once it is there.
-        label: name of the table.
+        files: names of the table's files, for the code.
         waiting: why there is no answer at the usual place, where there is none.
     """
     try:
@@ -51,7 +51,7 @@ def show(
             st.caption(plain(waiting))
         return
     answer = Answer(_QUESTION, result)
-    python = _QUESTION.code.replace("where=None", f"where={where!r}")
+    python = _QUESTION.code.replace("where=None", "where={where}")
     panel.panel(
         _QUESTION.title,
         answer.describe(diagnosis),
@@ -59,7 +59,7 @@ def show(
         how=_QUESTION.reading_guide,
         table=answer.rows(diagnosis),
         drawn=answer.figures(diagnosis),
-        code=code(python, path=label, seed=diagnosis.seed),
+        code=code(python, path=files, seed=diagnosis.seed, where=where),
         key=name,
     )
 

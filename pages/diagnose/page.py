@@ -20,12 +20,13 @@ from pages.ui import jobs
 from pages.ui.services import services
 from validation_core.diagnosis import examples, tasks
 from validation_core.diagnosis.questions import Asked
-from validation_core.tables import ProbabilitiesUpload, Upload
+from validation_core.tables import LabelledTable, ProbabilitiesUpload
 from validation_core.text import uncapitalise
 
 
-def _diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
+def _diagnose(table: LabelledTable, alpha: float, seed: int) -> None:
     """Submit missing tasks, and show the results so far: the card, then a row per question."""
+    upload = table.upload
     tasks.register_upload(upload)
     tasks.save_upload(store, upload)
     # The order on the page; a lower part is drawn first where an upper one needs its result.
@@ -48,7 +49,7 @@ def _diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
             [*tasks.tasks(upload, methods, seed), *rows.wanted(upload, methods, seed), *maps]
         ),
     )
-    state = jobs.only("diagnosis", wanted, f"Diagnose {label}")
+    state = jobs.only("diagnosis", wanted, f"Diagnose {table.label}")
     answered = known.diagnose(upload, methods, alpha, seed)
     answers = answered.answers()
     with top:
@@ -56,12 +57,12 @@ def _diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
         with st.container(key="under-card"):
             jobs.panel(state, follow=True)
             if not answered.pending and (state is None or not state.active):
-                takeaway.section(answered.diagnosis, answers, label)
+                takeaway.section(answered.diagnosis, answers, table)
     with below:
-        begun = rows.show(answered, answers, maps, state, label)
-        stream.show(upload, label, alpha, seed)
+        begun = rows.show(answered, answers, maps, state, table.files)
+        stream.show(upload, table.files, alpha, seed)
         pixels.show(upload, alpha, maps)
-        reliability.discrete(upload, label, alpha, seed)
+        reliability.discrete(upload, table.files, alpha, seed)
     if row.open:
         with each_test:
             view.each_test(answered.diagnosis)
@@ -79,12 +80,13 @@ source.say_lost()
 about = ""
 if not chosen and source.waits():
     about = f"Example: {uncapitalise(examples.ABOUT_WRONG)}"
-    chosen = [("an example", examples.wrong())]
+    chosen = [LabelledTable("an example", examples.wrong())]
 # Nothing of the example stays in sight once a file is chosen: it would seem to be about that file.
 with st.container(key=card.EXAMPLE if about else "own-table"):
-    for label, upload in chosen[:1]:
+    for table in chosen[:1]:
+        upload = table.upload
         if isinstance(upload, ProbabilitiesUpload):
-            reliability.show(upload, label, alpha, seed)
+            reliability.show(upload, table.files, alpha, seed)
             continue
         view.what_was_read(upload, about)
         if (stamp := files.stamp_of_table()) is not None:
@@ -96,4 +98,4 @@ with st.container(key=card.EXAMPLE if about else "own-table"):
             tasks.save_upload(store, upload)
             card.show(known.unasked(upload, alpha, seed), {}, Asked(frozenset()))
         else:
-            _diagnose(decided, label, alpha, seed)
+            _diagnose(table._replace(upload=decided), alpha, seed)

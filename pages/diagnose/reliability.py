@@ -1,5 +1,7 @@
 """Stated probabilities on the diagnosis page: of classes, or of a discrete parameter."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from pages.ui import jobs, panel
@@ -8,6 +10,7 @@ from pages.ui.services import services
 from validation_core import ReliabilityResult
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.reliability import discrete_parameters, reliability_study
+from validation_core.report.sections import code
 from validation_core.tables import ProbabilitiesUpload, Upload
 from validation_core.text import count_text
 
@@ -16,6 +19,12 @@ _HOW = (
     "left: over-confident. The test draws classes from the stated probabilities themselves, 999 "
     "times, and asks whether the true ones look like these; p is exact, for everything together."
 )
+_CODE = """\
+import validation_core as npt
+
+print(npt.reliability({path}))
+"""
+_CODE_OF_ONE = _CODE.replace("{path}", "{path}, parameter={name}")
 _METHODS = (
     "Curves and the split of the Brier score by isotonic regression (Dimitriadis, Gneiting, "
     "Jordan 2021); of every class the mean, the slope and the largest cumulative difference, with "
@@ -24,7 +33,7 @@ _METHODS = (
 )
 
 
-def show(upload: ProbabilitiesUpload, label: str, alpha: float, seed: int) -> None:
+def show(upload: ProbabilitiesUpload, files: Sequence[str], alpha: float, seed: int) -> None:
     """The answer for a table of probabilities: the verdict, then curves and numbers."""
     tasks.register_upload(upload)
     tasks.save_upload(services().store, upload)
@@ -39,10 +48,10 @@ def show(upload: ProbabilitiesUpload, label: str, alpha: float, seed: int) -> No
         st.caption(plain(text))
     result = _answer(upload, None, alpha, seed)
     if result is not None:
-        _draw(result, "classes", f'npt.reliability("{label}.npz")', heading=True)
+        _draw(result, "classes", code(_CODE, path=files), heading=True)
 
 
-def discrete(upload: Upload, label: str, alpha: float, seed: int) -> None:
+def discrete(upload: Upload, files: Sequence[str], alpha: float, seed: int) -> None:
     """A row for every discrete parameter of a table: shares of q's draws against true values."""
     for place in discrete_parameters(upload)[:_SHOWN]:
         name = upload.names[place]
@@ -56,8 +65,8 @@ def discrete(upload: Upload, label: str, alpha: float, seed: int) -> None:
                 continue
             result = _answer(upload, name, alpha, seed)
             if result is not None:
-                code = f'npt.reliability("{label}.npz", parameter={name!r})'
-                _draw(result, f"discrete-{place}", code)
+                python = code(_CODE_OF_ONE, path=files, name=name)
+                _draw(result, f"discrete-{place}", python)
 
 
 _SHOWN = 4  # discrete parameters
@@ -79,7 +88,7 @@ def _answer(
     return ReliabilityResult(found, upload.names, alpha, upload.digest, upload.x_names)
 
 
-def _draw(result: ReliabilityResult, key: str, code: str, *, heading: bool = False) -> None:
+def _draw(result: ReliabilityResult, key: str, python: str, *, heading: bool = False) -> None:
     first, *more = result.sentences
     if heading:
         st.subheader(result.verdict.capitalize(), anchor=False)
@@ -91,6 +100,6 @@ def _draw(result: ReliabilityResult, key: str, code: str, *, heading: bool = Fal
         how=_HOW,
         table=result.rows(),
         drawn=result.figures(),
-        code=f"import validation_core as npt\n\n{code}",
+        code=python,
         key=key,
     )

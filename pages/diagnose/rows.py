@@ -98,7 +98,11 @@ def row(
 
 
 def show(
-    known: Known, answers: Answers, maps: Sequence[MapTask], waiting: JobState | None, label: str
+    known: Known,
+    answers: Answers,
+    maps: Sequence[MapTask],
+    waiting: JobState | None,
+    files: Sequence[str],
 ) -> list[JobState]:
     """Every question in its order: its answer, or that it is to come, or why there is none.
 
@@ -109,7 +113,7 @@ def show(
         answers: so far.
         maps: of CoLT's ball.
         waiting: the job that works out all but the long ones; these begin when it has ended.
-        label: name of the table.
+        files: names of the table's files, for the code.
     """
     diagnosis, methods = known.diagnosis, known.methods
     upload = diagnosis.upload
@@ -139,9 +143,9 @@ def show(
                 continue
             if question.picks_x and question.obstacle(upload) is None:
                 usual = None if answer is None else answer.result
-                observation.show(question.name, upload, diagnosis, methods, usual, label, sentence)
+                observation.show(question.name, upload, diagnosis, methods, usual, files, sentence)
             elif answer is not None and summary is not None:
-                _opened(question, answer, known, summary, label)
+                _opened(question, answer, known, summary, files)
                 if isinstance(answer.result, Mended):
                     mend.downloads(answer.result, upload)
             else:
@@ -216,7 +220,11 @@ def _spark(drawn: Sequence[Drawn]) -> str:
 
 
 def _opened(
-    question: AnyQuestion, answer: AnyAnswer, known: Known, seen: _AnswerSummary, label: str
+    question: AnyQuestion,
+    answer: AnyAnswer,
+    known: Known,
+    seen: _AnswerSummary,
+    files: Sequence[str],
 ) -> None:
     diagnosis = known.diagnosis
     table: Rows = known.once(f"table-{question.name}", lambda: answer.rows(diagnosis), [question])
@@ -231,7 +239,7 @@ def _opened(
         table=table,
         drawn=seen.drawn,
         shown=seen.finds is not False,
-        code=code(question.code, path=label, seed=diagnosis.seed),
+        code=code(question.code, path=files, seed=diagnosis.seed),
         key=question.name,
     )
 

@@ -10,7 +10,7 @@ from validation_core import Gaussian, sampling
 from validation_core.benchmarks.perturbations import PERTURBATIONS, Perturbation
 from validation_core.diagnosis import examples
 from validation_core.rng import stream
-from validation_core.tables import Upload
+from validation_core.tables import LabelledTable, Upload
 
 _SOURCES = {
     "file": "Upload files",
@@ -22,7 +22,7 @@ _SOURCES = {
 
 
 def choose() -> Tables:
-    """The table that the user chose, read and checked, with a label; none until there is one."""
+    """The table that the user chose, read and checked; none until there is one."""
     files.no_file()
     kinds = [kind for kind in _SOURCES if kind != "path" or folder.allowed()]
     what = forms.segmented(
@@ -33,7 +33,8 @@ def choose() -> Tables:
     )
     if what in ("exact", "narrow"):
         st.caption(examples.ABOUT_EXACT if what == "exact" else examples.ABOUT_WRONG)
-        return [(_SOURCES[what], examples.exact() if what == "exact" else examples.wrong())]
+        upload = examples.exact() if what == "exact" else examples.wrong()
+        return [LabelledTable(_SOURCES[what], upload)]
     if what == "benchmark":
         return [_benchmark()]
     path = what == "path"
@@ -42,10 +43,10 @@ def choose() -> Tables:
         tables = [_one_of(tables)]
     if not tables:  # an earlier table beside an error message would look like a result
         return [] if st.session_state.get("path" if path else "file") else _again()
-    ((label, upload),) = tables
-    upload = mistakes.corrected(upload)
-    recent.remember(label, upload)
-    return [(label, upload)]
+    (table,) = tables
+    table = table._replace(upload=mistakes.corrected(table.upload))
+    recent.remember(table)
+    return [table]
 
 
 def waits() -> bool:
@@ -84,9 +85,9 @@ def _again() -> Tables:
             )
     if table is None:
         return []
-    table = (table[0], mistakes.corrected(table[1]))
+    table = table._replace(upload=mistakes.corrected(table.upload))
     st.button(
-        f"Close {plain(table[0])}",
+        f"Close {plain(table.label)}",
         on_click=recent.forget,
         type="tertiary",
         icon=":material/close:",
@@ -97,10 +98,10 @@ def _again() -> Tables:
 def _open(entry: recent.RecentTable) -> None:
     table = recent.again(entry)
     if table is not None:
-        recent.remember(*table)
+        recent.remember(table)
 
 
-def _benchmark() -> tuple[str, Upload]:
+def _benchmark() -> LabelledTable:
     """A table drawn from the Gaussian family, wrong in a way and by as much as the user likes."""
     left, middle, right = st.columns([2, 1, 1])
     with left:
@@ -129,7 +130,8 @@ def _benchmark() -> tuple[str, Upload]:
         f"Gaussian family, three parameters and three data, 100 draws at each x: "
         f"{PERTURBATIONS[kind].summary}."
     )
-    return f"{PERTURBATIONS[kind].title}, gamma {gamma:g}", _drawn(kind, float(gamma), n)
+    label = f"{PERTURBATIONS[kind].title}, gamma {gamma:g}"
+    return LabelledTable(label, _drawn(kind, float(gamma), n))
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -140,8 +142,8 @@ def _drawn(kind: Perturbation, gamma: float, n: int) -> Upload:
     return Upload.of(arrays, order="NKD")
 
 
-def _one_of(tables: Tables) -> tuple[str, Upload]:
-    labels = [label for label, _ in tables]
+def _one_of(tables: Tables) -> LabelledTable:
+    labels = [table.label for table in tables]
     chosen = st.selectbox(
         "Table",
         range(len(tables)),

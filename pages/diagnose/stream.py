@@ -26,7 +26,7 @@ _METHODS = (
 )
 _CODE = """import validation_core as npt
 
-*_, state = npt.watch([npt.read({path})], alpha=ALPHA, seed={seed}, learn=False)
+*_, state = npt.watch([npt.read({path})], alpha={alpha}, seed={seed}, learn=False)
 print(*state.sentences, sep="\\n")"""
 _GROWING = (
     "When the file has grown, upload it again: its line goes on, and holds at every look. A "
@@ -42,12 +42,12 @@ class _Evidence(NamedTuple):
     numbers: Sequence[panel.PanelRow]
 
 
-def show(upload: Upload, label: str, alpha: float, seed: int) -> None:
+def show(upload: Upload, files: Sequence[str], alpha: float, seed: int) -> None:
     """A row with the evidence over a table's rows; none where they cannot be taken one by one.
 
     Args:
         upload: the table.
-        label: its name.
+        files: names of its files, for the code.
         alpha: level.
         seed: of tie-breakers.
     """
@@ -71,7 +71,7 @@ def show(upload: Upload, label: str, alpha: float, seed: int) -> None:
             how=_HOW,
             table=found.numbers,
             drawn=found.drawn,
-            code=code(_CODE.replace("ALPHA", f"{alpha:g}"), path=label, seed=seed),
+            code=code(_CODE, path=files, alpha=alpha, seed=seed),
             key="stream",
         )
         st.caption(_GROWING)

@@ -13,23 +13,23 @@ from validation_core.diagnosis.card import diagnosis_card
 from validation_core.diagnosis.questions import QUESTIONS, Answers, Asked
 from validation_core.report import card, datatree, numbers
 from validation_core.report.sections import slug
-from validation_core.tables import SamplesUpload
+from validation_core.tables import LabelledTable, SamplesUpload
 
 SETTINGS = ("source", "kind", "rows", "level", "seed", "more")
 """Names in the address of the settings that a link restores, never the data."""
 _WITH_DRAWS = "with-draws"  # key of the choice
 
 
-def section(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
+def section(diagnosis: Diagnosis, answers: Answers, table: LabelledTable) -> None:
     """Notes, downloads that are made when they are asked for, and a link to the settings.
 
     Args:
         diagnosis: the verdict, with every test's record.
         answers: that have been worked out, by question.
-        label: name of the file.
+        table: the table, with its label for the names of files.
     """
     with st.container(horizontal=True, key="save-or-share"):
-        _downloads(diagnosis, dict(answers), label)
+        _downloads(diagnosis, dict(answers), table)
         with st.popover("Notes", type="tertiary", icon=":material/edit_note:"):
             _notes(diagnosis.upload.digest)
         _link()
@@ -58,7 +58,8 @@ def _keep(digest: str, key: str) -> None:
         services().store.note(f"The notes could not be kept: {error}")
 
 
-def _downloads(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
+def _downloads(diagnosis: Diagnosis, answers: Answers, table: LabelledTable) -> None:
+    label = table.label
     stem = slug(label.rpartition(".")[0] or label)
     # What takes long may still run.
     unasked = [question for question in QUESTIONS if not question.asked_for]
@@ -66,7 +67,7 @@ def _downloads(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
         frozenset(question.name for question in unasked) | frozenset(answers),
         running=frozenset(question.name for question in unasked if question.long),
     )
-    _report(diagnosis, answers, asked, label, f"{stem}-report.html")
+    _report(diagnosis, answers, asked, table, f"{stem}-report.html")
     st.download_button(
         "Card",
         undisturbed(lambda: card.image(diagnosis_card(diagnosis, answers, asked), label)),
@@ -98,7 +99,9 @@ def _downloads(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
         _ranks(diagnosis, f"{stem}-prior-sbc.nc")
 
 
-def _report(diagnosis: Diagnosis, answers: Answers, asked: Asked, label: str, name: str) -> None:
+def _report(
+    diagnosis: Diagnosis, answers: Answers, asked: Asked, table: LabelledTable, name: str
+) -> None:
     store, upload = services().store, diagnosis.upload
     with_draws = bool(st.session_state.get(_WITH_DRAWS))
 
@@ -107,7 +110,14 @@ def _report(diagnosis: Diagnosis, answers: Answers, asked: Asked, label: str, na
         words = numbers.load_notes(store, upload.digest)
         raw = upload.arrays() if with_draws else None
         return report.html(
-            diagnosis, answers, notes=words, draws=raw, path=label, panels=QUESTIONS, asked=asked
+            diagnosis,
+            answers,
+            notes=words,
+            draws=raw,
+            path=table.label,
+            panels=QUESTIONS,
+            asked=asked,
+            files=table.files,
         )
 
     st.download_button(

@@ -19,6 +19,7 @@ from validation_core.diagnosis.tasks import RelabelTask
 from validation_core.diagnosis.verdict import verdict
 from validation_core.engine import JobState
 from validation_core.glossary import in_markdown
+from validation_core.report.sections import code
 
 _QUESTION = ObservationQuestion()
 _WORK = "At one observation"
@@ -26,13 +27,18 @@ _ICONS = {True: ":red[:material/error:]", False: ":material/check:", None: ":mat
 _CODE = """\
 import validation_core as npt
 
-result = npt.observation("{path}", x_o)  # your x_o, or the number of a row
-print(result["{name}"].sentences)
+result = npt.observation({path}, x_o)  # your x_o, or the number of a row
+print(result[{name}].sentences)
 """
 
 
-def show(answer: ObservationAnswer, label: str) -> None:
-    """One answer: its claim, what it cannot say, and its figures."""
+def show(answer: ObservationAnswer, files: Sequence[str]) -> None:
+    """One answer: its claim, what it cannot say, and its figures.
+
+    Args:
+        answer: to be shown.
+        files: names of the table's files, for the code.
+    """
     with st.container(border=True, gap="xsmall", key=f"answer-{answer.name}"):
         st.subheader(f"{_ICONS[answer.wrong]} {answer.title}", anchor=False)
         first, *more = answer.sentences
@@ -44,7 +50,7 @@ def show(answer: ObservationAnswer, label: str) -> None:
             how=answer.cannot,
             table=answer.rows,
             drawn=answer.drawn,
-            code=_CODE.format(path=label, name=answer.name),
+            code=code(_CODE, path=files, name=answer.name),
             key=answer.name,
         )
         st.caption(plain(answer.cannot))

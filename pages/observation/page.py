@@ -21,7 +21,7 @@ from validation_core.diagnosis.my_observation.answer import ObservationAnswer, w
 from validation_core.diagnosis.my_observation.look import look, require_x
 from validation_core.diagnosis.questions.observation.place import Where
 from validation_core.localization.neighbours import central_row
-from validation_core.tables import TableUpload, Upload
+from validation_core.tables import LabelledTable, TableUpload
 from validation_core.tables.observed import read_observation
 
 _WAVE = "A second wave"
@@ -45,7 +45,7 @@ def _chosen(inputs: DeltaGenerator) -> tuple[Tables, bool]:
             st.caption(plain(f"Until you bring one, an example. {examples.ABOUT_WRONG}"))
     source.say_lost()
     if example:
-        return [("an example", examples.wrong())], True
+        return [LabelledTable("an example", examples.wrong())], True
     if not chosen:
         st.info("No table has been read yet: see *Your table*.")
     return chosen, False
@@ -106,7 +106,8 @@ def _look(ready: Prepared, alpha: float, seed: int) -> Sequence[ObservationAnswe
     )
 
 
-def _show(upload: Upload, label: str, example: bool, inputs: DeltaGenerator) -> None:
+def _show(table: LabelledTable, example: bool, inputs: DeltaGenerator) -> None:
+    upload = table.upload
     try:
         require_x(upload)
     except ValueError as refusal:
@@ -132,7 +133,7 @@ def _show(upload: Upload, label: str, example: bool, inputs: DeltaGenerator) -> 
         return
     local, state = answers.local_answer(ready, alpha, seed)
     for answer in worst_first([*found, *local]):
-        answers.show(answer, label)
+        answers.show(answer, table.files)
     if not local:
         answers.ask_locally(ready, seed, state)
     with st.expander("What else could be asked", type="compact"):
@@ -148,5 +149,5 @@ st.title("Can I trust q at my observation?", anchor=False)
 jobs.notices()
 inputs = st.container(horizontal=True, vertical_alignment="top", key="inputs")
 chosen, example = _chosen(inputs)
-for label, upload in chosen[:1]:
-    _show(upload, label, example, inputs)
+for table in chosen[:1]:
+    _show(table, example, inputs)

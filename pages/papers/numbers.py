@@ -9,8 +9,8 @@ from pages.ui.services import services
 from pages.ui.trials import trials_read
 from validation_core.explorers.papers import beside
 from validation_core.explorers.papers.beside import Beside, Sheet
-from validation_core.published import PAPERS, column_text
-from validation_core.text import list_text
+from validation_core.published import PAPERS
+from validation_core.text import list_text, value_text
 
 
 def sheets() -> list[Sheet]:
@@ -48,7 +48,7 @@ def show_sheet(sheet: Sheet) -> None:
         row: [(table.text(cell.number), cell.ours) for cell in cells]
         for row, cells in sheet.rows.items()
     }
-    places = map(column_text, table.places)
+    places = map(value_text, table.places)
     st.html(markup.render("numbers", label=name, axis=table.axis, places=[*places], rows=rows))
     st.caption(sheet.note)
     for why, cells in sheet.reasons.items():
@@ -59,5 +59,5 @@ def _named(cells: Sequence[Beside]) -> str:
     """Cells by row: `AutoML at 0.6 and 0.7`."""
     rows: dict[str, list[str]] = {}
     for cell in cells:
-        rows.setdefault(cell.number.row, []).append(column_text(cell.number.place))
+        rows.setdefault(cell.number.row, []).append(value_text(cell.number.place))
     return "; ".join(f"{row} at {list_text(places)}" for row, places in rows.items())

@@ -28,7 +28,7 @@ def show(study: FilmStudy) -> None:
             st.download_button(
                 "Table (.npz)",
                 undisturbed(lambda: stored(table).as_npz()),
-                f"{study.recipe.name}-{study.simulator.name}.npz",
+                table_name(study),
                 "application/octet-stream",
                 key="take-trained-table",
                 on_click="ignore",
@@ -67,6 +67,11 @@ def show(study: FilmStudy) -> None:
             "Scripts are written for estimators of one network: masked autoregressive and neural "
             "spline flows, diffusion models and flow matching."
         )
+
+
+def table_name(study: FilmStudy) -> str:
+    """The name of the file with the estimator's table."""
+    return f"{study.recipe.name}-{study.simulator.name}.npz"
 
 
 def _script(library: str, study: FilmStudy) -> str:

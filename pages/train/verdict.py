@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.diagnose import card, known, rows
+from pages.train import takeaway
 from pages.ui import address, jobs, recent
 from pages.ui.services import services, stored
 from validation_core import diagnosis
@@ -16,7 +17,7 @@ from validation_core.explorers.training.found_verdict import (
 )
 from validation_core.explorers.training.fresh_table import FreshTableStudy
 from validation_core.explorers.training.nats import Nats, describe_nats
-from validation_core.tables import Upload
+from validation_core.tables import LabelledTable, Upload
 
 _OPENING = "opening-trained"
 
@@ -95,7 +96,8 @@ def _open(study: FilmStudy, table: FreshTableStudy) -> None:
     if table.done(services().store):
         if asked:
             label = f"{study.recipe.label} on {study.simulator.title}"
-            recent.remember(label, _saved(study, table))
+            upload = _saved(study, table)
+            recent.remember(LabelledTable(label, upload, (takeaway.table_name(study),)))
             st.switch_page("diagnose/page.py")
         return
     if asked:

@@ -13,7 +13,7 @@ import streamlit as st
 from pages.ui import address, kept, quotas
 from pages.ui.services import services
 from validation_core.diagnosis import tasks
-from validation_core.tables import Correction, Upload
+from validation_core.tables import Correction, LabelledTable, Upload
 
 _KEPT = 8
 _CORRECTION = {field.name for field in fields(Correction)}
@@ -26,6 +26,7 @@ class RecentTable(TypedDict):
     """Entry of a table in the list; the store has its arrays by the digest."""
 
     label: str
+    files: list[str]
     digest: str
     n: int
     names: list[str]
@@ -36,11 +37,13 @@ class RecentTable(TypedDict):
     corrected: list[dict[str, Any]]
 
 
-def remember(label: str, upload: Upload) -> None:
+def remember(table: LabelledTable) -> None:
     """Put a table first in this browser's list and into the address of the page."""
+    label, upload, files = table
     _open(upload.digest[:12])
     entry: RecentTable = {
         "label": label,
+        "files": [*files],
         "digest": upload.digest,
         "n": upload.n,
         "names": list(upload.names),
@@ -62,7 +65,7 @@ def listed() -> Sequence[RecentTable]:
     return [entry for entry in _entries(kept.load(_SPEC)) if store.has("tables", entry["digest"])]
 
 
-def addressed() -> tuple[str, Upload] | None:
+def addressed() -> LabelledTable | None:
     """The table that the address names, or that was open on this page before another page was.
 
     Only if it is one of this browser's.
@@ -80,7 +83,7 @@ def asked() -> str:
     return "".join(address.asked(_ADDRESS)[-1:]) or str(st.session_state.get(_OPEN, ""))
 
 
-def again(entry: RecentTable) -> tuple[str, Upload] | None:
+def again(entry: RecentTable) -> LabelledTable | None:
     """A listed table, or None when the store no longer has it."""
     last: tuple[RecentTable, Upload] | None = st.session_state.get("recent")
     if last is None or last[0] != entry:  # entries of one digest may differ in their names
@@ -98,7 +101,7 @@ def again(entry: RecentTable) -> tuple[str, Upload] | None:
             corrected=tuple(Correction(**one) for one in entry["corrected"]),
         )
         last = st.session_state["recent"] = entry, upload  # one at a time: they are large
-    return entry["label"], last[1]
+    return LabelledTable(entry["label"], last[1], tuple(entry["files"]))
 
 
 def delete(digest: str) -> None:
@@ -141,6 +144,7 @@ def _entry(stored: object) -> RecentTable | None:
     try:
         return {
             "label": str(stored["label"]),
+            "files": [str(name) for name in stored.get("files", ())],
             "digest": str(stored["digest"]),
             "n": int(stored["n"]),
             "names": [str(name) for name in stored["names"]],

@@ -146,6 +146,8 @@ class DiagnosisResult(Result):
     """Labels of tests for which the time budget did not suffice."""
     asked: Asked | None = None
     """State of each question; by default the answered ones were asked."""
+    files: tuple[str, ...] = ()
+    """All files that the table came from, where they have names."""
 
     @property
     def title(self) -> str:
@@ -154,7 +156,7 @@ class DiagnosisResult(Result):
     @property
     def table(self) -> Table:
         """The table that was diagnosed."""
-        return Table.of(self.diagnosis.upload, self.path)
+        return Table.of(self.diagnosis.upload, self.path, self.files)
 
     @property
     def verdict(self) -> str:
@@ -283,7 +285,7 @@ class DiagnosisResult(Result):
         Raises:
             ValueError: for another suffix, or the file that the table was read from.
         """
-        check_not_read(path, [self.path])
+        check_not_read(path, [self.path, *self.files])
         return super().save(path)
 
     def _asking(self) -> str:
@@ -333,7 +335,13 @@ class DiagnosisResult(Result):
         """The report: at most 5 MB of HTML, without the draws."""
         from validation_core import report
 
-        return report.html(self.diagnosis, self.answers, path=self.path, asked=self.asked)
+        return report.html(
+            self.diagnosis,
+            self.answers,
+            path=self.path,
+            asked=self.asked,
+            files=self.files or None,
+        )
 
     def image(self, suffix: str = ".png") -> bytes:
         """The card as PNG, 2,240 pixels across, or as vectors.
@@ -451,7 +459,8 @@ def diagnose(
         untested = [Record.not_run(method, why) for method in chosen]
         found = verdict(untested, upload, alpha=alpha, seed=seed)
         names = frozenset(question.name for question in asked)
-        return DiagnosisResult(found, {}, known.path, asked=Asked(names, surface=PYTHON))
+        state = Asked(names, surface=PYTHON)
+        return DiagnosisResult(found, {}, known.path, asked=state, files=known.files)
     tasks.register_upload(upload)
     store = store or Store.usual()
     with progress_watch(progress) as watch:
@@ -485,7 +494,13 @@ def diagnose(
         bool(unfinished) or any(state.state(one, upload) == "not ended" for one in open_)
     )
     return DiagnosisResult(
-        found, answers, known.path, left_out, unfinished, Asked(names, surface=PYTHON, late=late)
+        found,
+        answers,
+        known.path,
+        left_out,
+        unfinished,
+        Asked(names, surface=PYTHON, late=late),
+        known.files,
     )
 
 

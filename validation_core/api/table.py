@@ -90,6 +90,8 @@ class Table:
     upload: Upload
     path: str
     """Path of the file that it was read from."""
+    files: tuple[str, ...]
+    """Paths of all of them; none where it was read from what has no name."""
 
     @checked_keywords(Reading)
     def __init__(
@@ -139,18 +141,19 @@ class Table:
         ReadingOptions(**options)  # refuses what none can be
         own = _quantity_arrays(quantities, given, options) if quantities else {}
         self.upload = read_in_memory({**given, **own}, **options)
-        self.path = _UNNAMED
+        self.path, self.files = _UNNAMED, ()
 
     @classmethod
-    def of(cls, upload: Upload, path: str = _UNNAMED) -> Table:
+    def of(cls, upload: Upload, path: str = _UNNAMED, files: Sequence[str] = ()) -> Table:
         """Make a table from an upload that was read and checked before.
 
         Args:
             upload: the upload.
             path: path of the file that it was read from.
+            files: paths of all of them, where it was read from files of a name.
         """
         table = cls.__new__(cls)
-        table.upload, table.path = upload, path
+        table.upload, table.path, table.files = upload, path, tuple(files)
         return table
 
     @classmethod
@@ -422,8 +425,10 @@ def read(file: Any, **options: Unpack[Reading]) -> Table:
                 f"A table is read from paths, bytes or open files, or from arrays by name; got "
                 f"{type(each).__name__}. Give one of these, or npt.Table(theta, x, theta_q)."
             )
+    paths = [str(each) for each in several if isinstance(each, Path | str)]
+    files = paths if len(paths) == len(several) else []
     path = str(several[0]) if several and isinstance(several[0], Path | str) else _UNNAMED
-    return Table.of(tables.read_one(several, **options), path)
+    return Table.of(tables.read_one(several, **options), path, files)
 
 
 def as_table(source: Table | Upload | File | Sequence[File] | Mapping[str, ArrayLike]) -> Table:

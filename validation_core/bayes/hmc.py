@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.bayes.effective_size import estimate_effective_sample_size
 from validation_core.bayes.mode import find_mode
 from validation_core.bayes.model import Model, value_and_gradient
 from validation_core.types import Array
@@ -39,16 +38,12 @@ _APART = 25  # states until chains from one truth are kept
 
 
 class _HMCDraws(NamedTuple):
-    """Draws of K posteriors, with their acceptance and effective sample sizes."""
+    """Draws of K posteriors, with their acceptance."""
 
     z: Array
     """(K, n, D), one chain after the other; the order within a chain is the chain's."""
     acceptance: Array
     """Share of proposals that were accepted (K,)."""
-    effective_sample_size: Array
-    """Effective sample size of the mean (K, D)."""
-    step: Array
-    """Leapfrog step, in posterior standard deviations, roughly (K,)."""
 
 
 def draws(
@@ -71,7 +66,7 @@ def draws(
         chains: number of chains that start at each truth.
 
     Returns:
-        Draws (K, n, D), with acceptance rates, effective sample sizes and steps.
+        Draws (K, n, D), with acceptance rates.
 
     Raises:
         ValueError: if n is below 1, or the density is 0 at a start.
@@ -99,12 +94,7 @@ def draws(
     long = -(-n // several)
     chain.run(_APART)
     states = chain.run(long)  # (K, several, long, D)
-    return _HMCDraws(
-        states.reshape(len(y), several * long, -1)[:, :n],
-        chain.acceptance,
-        estimate_effective_sample_size(states),
-        step,
-    )
+    return _HMCDraws(states.reshape(len(y), several * long, -1)[:, :n], chain.acceptance)
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,7 +63,8 @@ CLASSES = (
 CIFAR10_FILES = (*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin")
 _RECORD = 1 + 3 * SIDE**2  # a label, then the red, green and blue pixels
 _IMAGES = 10_000  # of each file
-_BYTES = _IMAGES * _RECORD
+CIFAR10_BYTES = _IMAGES * _RECORD
+"""Size of each of its files."""
 
 
 def source_names(source: Source) -> tuple[str, ...]:
@@ -183,12 +184,11 @@ def load_cifar10(folder: Path) -> tuple[NDArray[np.uint8], tuple[Integers, ...]]
     return np.concatenate(images), members
 
 
-def read_cifar10_file(path: Path, size: int = _BYTES) -> tuple[NDArray[np.uint8], Integers]:
+def read_cifar10_file(path: Path) -> tuple[NDArray[np.uint8], Integers]:
     """Read one file of CIFAR-10's binary version: images (n, 32, 32, 3) and labels (n,).
 
     Args:
         path: the file: rows of a label and 1024 red, 1024 green, 1024 blue pixels.
-        size: expected size of the file in bytes.
 
     Raises:
         ValueError: where the file is missing or of another size, or a label is not 0 to 9.
@@ -201,12 +201,13 @@ def read_cifar10_file(path: Path, size: int = _BYTES) -> tuple[NDArray[np.uint8]
             f"got no {path.name} in {path.parent}. Unpack it there, or set {CIFAR10.name} to "
             "where it lies."
         ) from missing
-    if raw.size != size:
-        how = "is cut short" if raw.size < size else "has another size"
+    if raw.size != CIFAR10_BYTES:
+        how = "is cut short" if raw.size < CIFAR10_BYTES else "has another size"
         raise ValueError(
-            f"A file of CIFAR-10's binary version has {size:,} bytes, {size // _RECORD:,} rows "
-            f"of {_RECORD:,}; {path.name} {how} at {raw.size:,}. Download and unpack it anew; the "
-            "versions for Python and Matlab are not read."
+            f"A file of CIFAR-10's binary version has {CIFAR10_BYTES:,} bytes, "
+            f"{CIFAR10_BYTES // _RECORD:,} rows of {_RECORD:,}; {path.name} {how} at "
+            f"{raw.size:,}. Download and unpack it anew; the versions for Python and Matlab are "
+            "not read."
         )
     rows = raw.reshape(-1, _RECORD)
     labels = rows[:, 0].astype(np.int64)

@@ -296,9 +296,7 @@ def _learn(
         order = rng.permutation(len(x))
         return [order[part] for part in parts]
 
-    def loss(rows: Integers) -> Tensor:
-        nats: Tensor = -flow(x[rows]).log_prob(theta[rows]).mean()
-        return nats
+    loss = training.flow_loss(flow, theta, x)
 
     def fit() -> list[float]:
         losses = []

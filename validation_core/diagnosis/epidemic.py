@@ -129,9 +129,7 @@ def _trained(theta: Tensor, x: Tensor, seed: int, report: Report) -> tuple[NSF, 
             shuffled = rng.permutation(learnt)
             yield [shuffled[part] for part in parts]
 
-    def loss(rows: Integers) -> Tensor:
-        nats: Tensor = -flow(x[rows]).log_prob(theta[rows]).mean()
-        return nats
+    loss = training.flow_loss(flow, theta, x)
 
     losses: list[float] = []
     best = {name: part.clone() for name, part in flow.state_dict().items()}

@@ -86,15 +86,6 @@ class Engine:
         self._dispatch()
         return job
 
-    def again(self, key: str, subscriber: str) -> Job:
-        """Resubmit a job that failed or was stopped.
-
-        Raises:
-            KeyError: for a job this server does not know.
-        """
-        job = self._jobs[key]
-        return self.submit(job.tasks, subscriber, job.label)
-
     def jobs(self) -> list[Job]:
         """Jobs of this server, newest first, ended ones included."""
         with self._lock:

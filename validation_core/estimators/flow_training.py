@@ -20,7 +20,7 @@ from validation_core.estimators.fitting import Course, Examples, learn
 from validation_core.estimators.flows import FlowEstimator, TrainedFlows
 from validation_core.learn import perceptron
 from validation_core.learn.perceptron import Parameters
-from validation_core.pieces import slices
+from validation_core.pieces import slices, stack_by_name
 from validation_core.rng import stream
 from validation_core.study import Report
 from validation_core.types import Array, Integers, Joint
@@ -92,7 +92,7 @@ def _course(
     def network(seed: int) -> Parameters:
         if not several:
             return initial(seed)
-        return perceptron.stack([initial(seed, i) for i in range(len(columns))])
+        return stack_by_name([initial(seed, i) for i in range(len(columns))])
 
     def examples(s: int, rows: Integers, _: np.random.Generator) -> Examples:
         theta, x = pairs[s]
@@ -105,9 +105,7 @@ def _course(
         return Course(
             own, examples, lambda *rows: -flow(*rows).mean(), losses.of_all, volumes, device=device
         )
-    parameters = perceptron.learnable(
-        perceptron.stack(networks) if together else networks[0], device
-    )
+    parameters = perceptron.learnable(stack_by_name(networks) if together else networks[0], device)
     of_training = vmap(losses.of_training) if together else losses.of_training
     return Course(
         parameters,

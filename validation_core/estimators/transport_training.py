@@ -22,7 +22,7 @@ from validation_core.estimators.fitting import Course, Examples, learn
 from validation_core.estimators.transport import TrainedTransport, TransportEstimator
 from validation_core.learn import perceptron
 from validation_core.learn.perceptron import Parameters, Tensors
-from validation_core.pieces import slices
+from validation_core.pieces import slices, stack_by_name
 from validation_core.rng import stream
 from validation_core.study import Report
 from validation_core.types import Array, Integers, Joint
@@ -54,7 +54,7 @@ def learn_transports(
     )
     start = [shape.initial(stream(seed, "initial")) for seed in seeds]
     together = len(seeds) > 1
-    parameters = perceptron.learnable(perceptron.stack(start) if together else start[0], device)
+    parameters = perceptron.learnable(stack_by_name(start) if together else start[0], device)
     loss = vmap(_error) if together else _error
 
     def examples(s: int, rows: Integers, rng: np.random.Generator) -> Examples:

@@ -120,11 +120,6 @@ def arrays(parameters: Tensors) -> Parameters:
     return {name: tensor.detach().cpu().numpy().copy() for name, tensor in parameters.items()}
 
 
-def stack(networks: Sequence[Arrays]) -> Parameters:
-    """Networks of one shape with a leading axis."""
-    return {name: np.stack([network[name] for network in networks]) for name in networks[0]}
-
-
 def unstack(networks: Parameters) -> list[Parameters]:
     """Split a leading axis: one dictionary of arrays per network."""
     count = len(next(iter(networks.values())))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -21,11 +21,12 @@ from validation_core.learn.perceptron import (
     arrays,
     forward,
     learnable,
-    stack,
     unstack,
 )
+from validation_core.pieces import stack_by_name
 from validation_core.provenance import Stopwatch
 from validation_core.study import Report
+from validation_core.types import Integers
 
 _Inputs = NDArray[np.float32]
 _T = TypeVar("_T")
@@ -101,6 +102,16 @@ class Schedule:
     """Return the parameters with the lowest held-out loss rather than the last ones."""
 
 
+def flow_loss(flow: Any, theta: Tensor, x: Tensor) -> Callable[[Integers], Tensor]:
+    """Mean of -log q(theta | x) over some rows, nats, as a function of these."""
+
+    def loss(rows: Integers) -> Tensor:
+        nats: Tensor = -flow(x[rows]).log_prob(theta[rows]).mean()
+        return nats
+
+    return loss
+
+
 class _Fit(NamedTuple):
     """A trained network and its history; the arrays of `history` run over its checks."""
 
@@ -132,7 +143,7 @@ def fit(
         report: called with the progress at every epoch, with live numbers at every check.
         device: where to compute.
     """
-    tensors = learnable(stack(start), device)
+    tensors = learnable(stack_by_name(start), device)
     adam = Adam(
         [(tensors.values(), schedule.lr)], over=schedule.epochs, decay=schedule.weight_decay
     )

@@ -98,8 +98,6 @@ class _BlindPriorResult(NamedTuple):
     """(FOLLOWS, ...)."""
     c2st_hits: Array
     """(A, N)."""
-    c2st_pvalues: Array
-    """(A, N, SAMPLES)."""
 
 
 _BLIND = Slider(
@@ -172,15 +170,13 @@ class BlindPrior(LessonStudy[_BlindPriorResult], spec="lesson_blind_prior"):
             for field in range(len(_RankTestResult._fields))
         ]
         looks = [f.reshape(f.shape[0], len(MIXES), len(ALPHAS), *f.shape[2:]) for f in fields]
-        hits, pvalues = _c2st(self.seed)
         shown = [draws.table(alpha, 0) for alpha in ALPHAS]
         return _BlindPriorResult(
             np.c_[draws.p.x, draws.p.theta][:_SHOWN],
             np.stack([np.c_[t.x[:_SHOWN], t.q[:_SHOWN, 0]] for t in shown]),
             _RankTestResult(*(look[:3] for look in looks)),
             _RankTestResult(*(look[3:] for look in looks)),
-            hits,
-            pvalues,
+            _c2st(self.seed),
         )
 
     def prediction(self, result: _BlindPriorResult) -> Prediction:
@@ -393,8 +389,8 @@ def _rank_test(truth: Array, draws: Array, rng: np.random.Generator) -> _RankTes
     )
 
 
-def _c2st(seed: int) -> tuple[Array, Array]:
-    """Batches rejected (A, N), and p-values (A, N, SAMPLES); here a batch is n + n points."""
+def _c2st(seed: int) -> Array:
+    """Batches rejected (A, N); here a batch is n + n points."""
     own, n = blind_prior_benchmark(), TRIALS * SIZES[-1]
     drawn = sampling.blocks(own, 1.0, n, n, common(seed, "c2st"))
     seeing = own.theta(drawn.q.x, 1.0, common(seed, "c2st seeing"))
@@ -412,7 +408,7 @@ def _c2st(seed: int) -> tuple[Array, Array]:
         q = np.where(u.reshape(TRIALS, -1) < alpha, blind, sees)
         for i, size in enumerate(SIZES):
             pvalues[a, i] = statistics.c2st(p[:, :size], q[:, :size]).pvalue
-    return (pvalues <= ALPHA).sum(-1), pvalues[..., :SAMPLES]
+    return (pvalues <= ALPHA).sum(-1)
 
 
 def _blindness() -> list[list[str]]:

@@ -12,7 +12,6 @@ from validation_core.published.printed import (
     PrintedNumber,
     PrintedPlace,
     PrintedTable,
-    column_text,
 )
 
 TABLES = (LENSING_GAMMA, LENSING_BETA, BLIND_PRIOR, TYPE_ONE, TREE, CURVATURE)
@@ -30,5 +29,4 @@ __all__ = [
     "PrintedNumber",
     "PrintedPlace",
     "PrintedTable",
-    "column_text",
 ]

@@ -67,8 +67,3 @@ class PrintedTable:
         """The number with its digits, and its standard error if printed."""
         value = format(number.value, self.form)
         return value if number.se is None else f"{value} ± {number.se:{self.form}}"
-
-
-def column_text(place: PrintedPlace) -> str:
-    """A place as a column's title: `0.5`, `(3, 3)`."""
-    return f"{place:g}" if isinstance(place, float) else str(place)

@@ -61,6 +61,7 @@ def html(
     panels: Sequence[AnyQuestion] | None = None,
     made: datetime | None = None,
     asked: Asked | None = None,
+    files: Sequence[str] | None = None,
 ) -> str:
     """The report of a diagnosis, at most `LIMIT` bytes of UTF-8.
 
@@ -72,16 +73,18 @@ def html(
         answers: to further questions, by the name of the question.
         notes: of the user.
         draws: arrays of the table to include; by default none.
-        path: name of the table's file, for the code that reproduces an answer.
+        path: name of the table.
         panels: questions in reading order; by default all, or none without an answer.
         made: time of the report; by default now.
         asked: state of each question; by default the answered ones were asked.
+        files: names of the table's files, for the code that reproduces an answer; by default the
+            path.
     """
     when = made or datetime.now(UTC)
     chosen_panels = _registered(answers) if panels is None else panels
     for most in _ROWS:
         context = ReportContext(
-            diagnosis, answers, chosen_panels, path, clean_notes(notes), when, most, asked
+            diagnosis, answers, chosen_panels, path, clean_notes(notes), when, most, asked, files
         )
         written = sections.render_sections(context)
         size = sum(len(section.body.encode("utf-8", "replace")) for section in written.sections)

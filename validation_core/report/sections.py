@@ -23,21 +23,30 @@ from validation_core.methods import METHODS
 from validation_core.panels.record import pictures
 from validation_core.report import card, numbers
 from validation_core.report.markup import render
-from validation_core.text import level_text, pvalue_text, signed_text, utf8_text
+from validation_core.text import level_text, pvalue_text, signed_text
 
-_PATH = re.compile(r"""(["']?)\{path\}\1""")
+_FIELD = re.compile(r"""(["']?)\{(\w+)\}\1""")
+_UNNAMED, _FOLDER = "your_table.npz", "your_folder"
+_NAMED = 8
+"""Files that are written out; more are read from a folder."""
 
 
-def code(template: str, *, path: str, seed: int) -> str:
-    """Fill in a question's Python script.
+def code(template: str, *, path: str | Sequence[str], **values: object) -> str:
+    """Fill in a Python script.
 
     Args:
-        template: with `{path}` and `{seed}`.
-        path: of the table's file, any text.
-        seed: of the diagnosis.
+        template: with `{path}`, perhaps in quotes, and the names of values in braces.
+        path: of the table's file, any text; of several that make it; or none, for a table of no
+            file, which stands as one that the reader is to name.
+        values: by name, such as the seed.
     """
-    written = repr(utf8_text(path))  # with quotes, which the path may contain too
-    return _PATH.sub(lambda found: written, template.replace("{seed}", str(seed)))
+    files = [path] if isinstance(path, str) else [*path]
+    read: object = files
+    if len(files) < 2 or len(files) > _NAMED:
+        read = files[0] if len(files) == 1 else _FOLDER if files else _UNNAMED
+    # All in one go: a name may have braces. Quotes are written here, a name may have them too.
+    written = {name: repr(value) for name, value in {**values, "path": read}.items()}
+    return _FIELD.sub(lambda found: written.get(found[2], found[0]), template)
 
 
 _SHORT = 24  # letters
@@ -106,6 +115,8 @@ class ReportContext(NamedTuple):
     """Most rows shown of a table."""
     asked: Asked | None = None
     """State of each question; by default the answered ones were asked."""
+    files: Sequence[str] | None = None
+    """Names of the files that the code reads; by default the path."""
 
 
 class ReportSection(NamedTuple):
@@ -226,6 +237,7 @@ def _panel(told: ReportContext, panel: AnyQuestion, places: FigurePlaces) -> Mar
     first, *more = answer.describe(told.found) or ("Nothing to report.",)
     figures = answer.figures(told.found)
     shown = 0 if answer.finds(told.found) is False else _SHOWN
+    read = told.path if told.files is None else told.files
     return render(
         "question",
         first=first,
@@ -235,7 +247,7 @@ def _panel(told: ReportContext, panel: AnyQuestion, places: FigurePlaces) -> Mar
         reading_guide=panel.reading_guide,
         notes=answer.notes(told.found),
         table=html_table(answer.rows(told.found), told.rows),
-        code=code(panel.code, path=told.path, seed=told.found.seed),
+        code=code(panel.code, path=read, seed=told.found.seed),
     )
 
 

@@ -17,7 +17,7 @@ from validation_core import sampling
 from validation_core.keys import Arrays
 from validation_core.learn.scaling import Standardizer, robust
 from validation_core.learn.stored_network import StoredNetwork
-from validation_core.pieces import slices
+from validation_core.pieces import slices, stack_by_name
 from validation_core.precision import narrowed
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
@@ -219,7 +219,7 @@ class _Logit:
         device, ends = perceptron.pick_device(), (self.classifier.trained, self.classifier.initial)
         networks = [
             perceptron.tensors(
-                perceptron.stack([perceptron.interpolate_parameters(*ends, beta)]), device
+                stack_by_name([perceptron.interpolate_parameters(*ends, beta)]), device
             )
             for beta in self.betas
         ]
@@ -265,11 +265,6 @@ def standardise_inputs(
     return out
 
 
-def train_classifier(data: TrainingSet, recipe: Classifier, seed: int) -> TrainedClassifier:
-    """Train one classifier on `data`; the seed fixes its start and the order of rows."""
-    return train_classifiers([data], recipe, [seed])[0]
-
-
 def train_classifiers(
     data: Sequence[TrainingSet],
     recipe: Classifier,
@@ -278,6 +273,8 @@ def train_classifiers(
     device: str | None = None,
 ) -> list[TrainedClassifier]:
     """Train several classifiers of one shape: each as if trained alone.
+
+    A seed fixes a classifier's start and the order of its rows.
 
     On a processor they train in turn, and no digit of a classifier depends on the others: one
     batch rounds by how many they are, and at 256 units takes nearly as long, since its numbers no

@@ -9,6 +9,7 @@ import torch
 
 from validation_core.learn import perceptron, training
 from validation_core.learn.adam import Adam
+from validation_core.pieces import stack_by_name
 from validation_core.scores.witness_rows import FOLDS, MemberArrays, MemberFit, WitnessRegression
 from validation_core.types import Float, Integers
 
@@ -29,7 +30,7 @@ def fit_network(problem: WitnessRegression, rng: np.random.Generator) -> MemberF
     """
     device = perceptron.pick_device()
     start = perceptron.perceptron(rng, [problem.z.shape[1], *[_HIDDEN] * _LAYERS, 1])
-    tensors = perceptron.learnable(perceptron.stack([start] * (FOLDS + 1)), device)
+    tensors = perceptron.learnable(stack_by_name([start] * (FOLDS + 1)), device)
     adam = Adam([(tensors.values(), _RATE)], over=NETWORK_STEPS, decay=_DECAY, fused=False)
     z = torch.from_numpy(problem.z.astype(np.float32)).to(device)
     y = torch.from_numpy(problem.y.astype(np.float32)).to(device)
@@ -59,7 +60,7 @@ def fit_network(problem: WitnessRegression, rng: np.random.Generator) -> MemberF
 def predict_network(arrays: MemberArrays, z: Float) -> Float:
     """Predictions (n,) at rows z (n, d)."""
     device = perceptron.pick_device()
-    tensors = perceptron.tensors(perceptron.stack([arrays]), device)
+    tensors = perceptron.tensors(stack_by_name([arrays]), device)
     inputs = torch.from_numpy(z.astype(np.float32)).to(device)
     with torch.inference_mode():
         parts = [

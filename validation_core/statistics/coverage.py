@@ -21,7 +21,9 @@ from numpy.typing import ArrayLike
 from validation_core.statistics.uniformity import GRID, ecdf_difference
 from validation_core.types import Float
 
-RESAMPLES = 399
+_LEVEL = 0.95
+_ENDS = (1 - _LEVEL) / 2, (1 + _LEVEL) / 2  # of an interval
+_RESAMPLES = 399
 """Bootstrap samples behind an interval: (399 + 1) x 2.5% is a whole number."""
 SIMULATIONS_AT_ONCE = 1 << 20  # simulations drawn again at a time
 
@@ -51,13 +53,9 @@ def coverage(u: ArrayLike, levels: ArrayLike = GRID) -> Float:
 
 
 def bootstrap_band(
-    u: ArrayLike,
-    rng: np.random.Generator,
-    level: float = 0.95,
-    levels: ArrayLike = GRID,
-    resamples: int = 999,
+    u: ArrayLike, rng: np.random.Generator, levels: ArrayLike = GRID, resamples: int = 999
 ) -> tuple[Float, Float]:
-    """Pointwise bootstrap band of the coverage curve.
+    """Pointwise 95% bootstrap band of the coverage curve.
 
     Simulations are drawn again with replacement, all resamples from one generator. How many of
     them fall between two levels is a multinomial count: simulations need not be drawn one by one.
@@ -65,7 +63,6 @@ def bootstrap_band(
     Args:
         u: randomised ranks (..., n) in [0, 1].
         rng: draws the resamples.
-        level: pointwise coverage of the band.
         levels: ascending levels (G,) in [0, 1].
         resamples: number of bootstrap samples.
 
@@ -81,14 +78,12 @@ def bootstrap_band(
     n, shape = np.shape(u)[-1], (*share.shape[:-1], resamples)
     resampled = rng.multinomial(n, between[..., None, :], size=shape)  # (..., resamples, G + 1)
     curves = resampled.cumsum(axis=-1)[..., :-1] / n
-    low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=-2)
+    low, high = np.quantile(curves, _ENDS, axis=-2)
     return low, high
 
 
-def atc(
-    u: ArrayLike, rng: np.random.Generator, level: float = 0.95, resamples: int = RESAMPLES
-) -> AreaToCurve:
-    """Area to curve: the integral of coverage less level from 1/2 to 1, with an interval.
+def atc(u: ArrayLike, rng: np.random.Generator) -> AreaToCurve:
+    """Area to curve: the integral of coverage less level from 1/2 to 1, with a 95% interval.
 
     Positive where q's regions cover more than they state (too wide: under-confident), negative
     where they cover less. Exact, as an average over ranks: each adds 5/8 - max(u, 1/2). The
@@ -98,8 +93,6 @@ def atc(
     Args:
         u: randomised ranks (..., n) in [0, 1].
         rng: draws the resamples.
-        level: coverage of the interval.
-        resamples: number of bootstrap samples.
 
     Returns:
         Estimate, low and high (...) each.
@@ -116,9 +109,9 @@ def atc(
     areas = 5 / 8 - np.maximum(ranks, 0.5)
     n = ranks.shape[-1]
     means = np.concatenate(
-        [areas @ times.T / n for times in bootstrap_counts(n, resamples, rng)], axis=-1
+        [areas @ times.T / n for times in bootstrap_counts(n, _RESAMPLES, rng)], axis=-1
     )
-    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=-1)
+    low, high = np.quantile(means, _ENDS, axis=-1)
     return AreaToCurve(areas.mean(axis=-1), low, high)
 
 

@@ -26,6 +26,10 @@ _DEGREE = 4  # curvature, from second derivatives, is then smooth too
 _BASIS = 40
 _FINE = 400  # points of the polyline that the samples are projected on
 _STRETCH = 0.1  # how far the ends are drawn out, so that samples beyond them keep their order
+_GRID = 200  # points of the result
+_TRIM = 0.01  # share of the samples beyond either end of the result, where too few lie to tell
+_TOLERANCE = 1e-3  # relative change of the mean squared distance at which it has settled
+_MOST = 50  # iterations
 
 
 class _PrincipalCurve(NamedTuple):
@@ -51,14 +55,7 @@ class _PrincipalCurve(NamedTuple):
 
 
 def principal_curve(
-    samples: ArrayLike,
-    *,
-    freedom: float = 5.0,
-    start: ArrayLike | None = None,
-    grid: int = 200,
-    trim: float = 0.01,
-    tolerance: float = 1e-3,
-    most: int = 50,
+    samples: ArrayLike, *, freedom: float = 5.0, start: ArrayLike | None = None
 ) -> _PrincipalCurve:
     """Hastie and Stuetzle's principal curve of samples (n, 2): project, smooth, repeat.
 
@@ -71,10 +68,6 @@ def principal_curve(
             curve of several turns needs more, and a cloud hardly longer than wide fewer.
         start: a polyline (m, 2) to begin with; the first principal component where None. A cloud
             that folds over itself along that line needs one.
-        grid: points of the result, G.
-        trim: share of the samples beyond either end of the result, where too few lie to tell.
-        tolerance: relative change of the mean squared distance at which it has settled.
-        most: iterations at most.
 
     Raises:
         ValueError: for samples or a start that are none, or too little freedom or too much.
@@ -89,15 +82,15 @@ def principal_curve(
         cloud, _first_component(cloud) if start is None else _start(start)
     )
     settled = False
-    for _ in range(max(most, 1)):
+    for _ in range(_MOST):
         fitted, before = place, distance
         curve = _smooth(fitted, cloud, freedom)
         place, distance = project_on_polyline(cloud, _polyline(curve, fitted))
-        settled = abs(before - distance) <= tolerance * before
+        settled = abs(before - distance) <= _TOLERANCE * before
         if settled:
             break
-    low, high = np.quantile(fitted, [trim, 1 - trim])
-    return _described(curve, np.linspace(low, high, grid), distance, settled)
+    low, high = np.quantile(fitted, [_TRIM, 1 - _TRIM])
+    return _described(curve, np.linspace(low, high, _GRID), distance, settled)
 
 
 def project_on_polyline(samples: Float, line: Float) -> tuple[Float, float]:

@@ -8,16 +8,13 @@ from numpy.typing import ArrayLike
 from validation_core.statistics.permutation import (
     SUMMATION_ROUNDING,
     PermutationResult,
-    require_permutations,
     share_beyond,
 )
 
-FLIPS = 1999
+_FLIPS = 1999
 
 
-def largest_mean(
-    differences: ArrayLike, rng: np.random.Generator, flips: int = FLIPS
-) -> PermutationResult:
+def largest_mean(differences: ArrayLike, rng: np.random.Generator) -> PermutationResult:
     """Test that no mean of several paired differences is off, by the farthest of them.
 
     Where the two members of each pair are exchangeable, all differences of a pair may be negated
@@ -27,16 +24,14 @@ def largest_mean(
     Args:
         differences: of F functions on n pairs (F, n).
         rng: of the signs.
-        flips: B.
 
     Returns:
-        The statistic; (1 + number of flipped ones at least as large) / (B + 1); and these.
+        The statistic; (1 + number of flipped ones at least as large) / 2000; and these 1999.
 
     Raises:
-        ValueError: for other shapes, differences that are not finite, or B < 1.
+        ValueError: for other shapes, or differences that are not finite.
     """
     d = np.asarray(differences, dtype=np.float64)
-    require_permutations(flips)
     if d.ndim != 2 or not d.size or not np.isfinite(d).all():
         raise ValueError(
             f"differences are finite numbers (F, n) of F functions on n pairs; got shape "
@@ -45,7 +40,7 @@ def largest_mean(
     root = np.sqrt(np.square(d).sum(1, keepdims=True))
     scaled = np.divide(d, root, out=np.zeros_like(d), where=root > 0)
     observed = np.abs(scaled.sum(1)).max()
-    signs = rng.choice(np.array([-1.0, 1.0]), size=(flips, d.shape[1]))
+    signs = rng.choice(np.array([-1.0, 1.0]), size=(_FLIPS, d.shape[1]))
     null = np.abs(signs @ scaled.T).max(1)
     slack = SUMMATION_ROUNDING * np.sqrt(d.shape[1])
     return PermutationResult(observed, share_beyond(observed, null, slack), null)

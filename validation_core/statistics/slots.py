@@ -27,6 +27,7 @@ from validation_core.statistics.ranks import require_numbers
 from validation_core.types import Float
 
 Integer = NDArray[np.integer]
+_LEVEL = 0.95
 SlotLoss = Literal["multiclass", "binary"]
 
 NUMBERS_AT_ONCE = 1 << 20  # values gathered at a time: index and value are 8 MB each
@@ -132,19 +133,18 @@ def divergence_slack(values: ArrayLike) -> Float:
     )
 
 
-def mean_interval(rows: ArrayLike, level: float = 0.95) -> tuple[Float, Float]:
-    """Normal interval for the mean of independent rows (..., n): low (...), high (...).
+def mean_interval(rows: ArrayLike) -> tuple[Float, Float]:
+    """Normal 95% interval for the mean of independent rows (..., n): low (...), high (...).
 
     Raises:
-        ValueError: if there are fewer than two rows or the level is not within (0, 1).
+        ValueError: if there are fewer than two rows.
     """
     values = np.asarray(rows, dtype=np.float64)
-    if values.shape[-1] < 2 or not 0 < level < 1:
+    if values.shape[-1] < 2:
         raise ValueError(
-            "an interval needs at least two rows and a level within (0, 1); got "
-            f"{values.shape[-1]} and {level}; bring more simulations, give 0.95 for 95%"
+            f"an interval needs at least two rows; got {values.shape[-1]}; bring more simulations"
         )
-    half = ndtri((1 + level) / 2) * values.std(axis=-1, ddof=1) / np.sqrt(values.shape[-1])
+    half = ndtri((1 + _LEVEL) / 2) * values.std(axis=-1, ddof=1) / np.sqrt(values.shape[-1])
     return values.mean(axis=-1) - half, values.mean(axis=-1) + half
 
 

@@ -12,7 +12,7 @@ from validation_core.tables.guarded_file import warm
 from validation_core.tables.options import Reading, ReadingOptions
 from validation_core.tables.reading import read
 from validation_core.tables.roles import guess_roles
-from validation_core.tables.several_files import read_files, read_one
+from validation_core.tables.several_files import LabelledTable, read_files, read_one
 from validation_core.tables.source import LIMIT, ORDERS, AmbiguousOrder, Order, UnknownArrays
 from validation_core.tables.table import (
     ProbabilitiesUpload,
@@ -29,6 +29,7 @@ __all__ = [
     "ORDERS",
     "AmbiguousOrder",
     "Correction",
+    "LabelledTable",
     "Missing",
     "Order",
     "ProbabilitiesUpload",

@@ -60,6 +60,10 @@ class Variable(NamedTuple):
         for place in np.ndindex(*self.own):
             yield f"{self.name}[{','.join(map(str, place))}]" if place else self.name
 
+    def load(self, file: Hdf5File) -> NDArray[np.generic]:
+        """Its numbers: simulations, then chains, draws, and its own axes."""
+        return file.load(self.dataset, self.name).transpose(self.axes)
+
 
 def group_variables(file: Hdf5File, groups: Mapping[str, HdfMember], group: str) -> list[Variable]:
     """Return the variables of a group that hold numbers; text is passed over.
@@ -269,8 +273,7 @@ class ArviZTree:
         return array
 
     def _load(self, variable: Variable) -> NDArray[np.generic]:
-        """The numbers of a variable: simulations, then chains, draws, and its own axes."""
-        array = self._file.load(variable.dataset, variable.name).transpose(variable.axes)
+        array = variable.load(self._file)
         self.notes += self._file.new_notes()
         return array
 

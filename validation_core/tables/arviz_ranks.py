@@ -53,13 +53,9 @@ class ArviZRanks:
     def load(self, name: str) -> NDArray[np.generic]:
         if name == "theta_names":
             return np.array([roles.label(label) for v in self._variables for label in v.labels])
-        columns = [self._column(v).reshape(self._n, -1) for v in self._variables]
-        return np.concatenate(columns, axis=1).astype(_FLOAT)
-
-    def _column(self, variable: Variable) -> NDArray[np.generic]:
-        array = self._file.load(variable.dataset, variable.name).transpose(variable.axes)
+        columns = [v.load(self._file).reshape(self._n, -1) for v in self._variables]
         self.notes += self._file.new_notes()
-        return array
+        return np.concatenate(columns, axis=1).astype(_FLOAT)
 
     def close(self) -> None:
         self._file.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,11 +37,22 @@ FILES = 2000
 """Files that are read together at most."""
 
 
+class LabelledTable(NamedTuple):
+    """A table with the name by which it is shown."""
+
+    label: str
+    upload: Upload
+    files: tuple[str, ...] = ()
+    """Names of the files that it was read from; none of an example."""
+
+
 @dataclass(frozen=True, eq=False)
 class _TablePart:
     """The arrays of a file, by their roles: a whole table, or a part of one."""
 
     label: str
+    files: tuple[str, ...]
+    """Names of the files that hold them."""
     declared: Mapping[str, ArrayHeader]
     """Header of every array of the file by its name."""
     headers: Mapping[str, ArrayHeader]
@@ -68,7 +79,7 @@ class _TablePart:
 
 def read_files(
     files: Sequence[tuple[str, File]], *, limit: int = LIMIT, **options: Unpack[Reading]
-) -> list[tuple[str, Upload]]:
+) -> list[LabelledTable]:
     """Read the tables in several files.
 
     Files that hold a whole table stay tables of their own. The others are put together: theta and
@@ -82,7 +93,7 @@ def read_files(
         options: fields of `ReadingOptions`; the names of `arrays` for every file that has one.
 
     Returns:
-        label and table, in the order of the files; the label is made of a file's name.
+        the tables, in the order of the files; a label is made of a file's name.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
@@ -117,7 +128,8 @@ def read_files(
     labels = _different([members[0].label for members in tables])
     with refusals_in_words():
         uploads = [_upload(members, chosen, names) for members in tables]
-    return list(zip(labels, uploads, strict=True))
+    of = [tuple(name for part in members for name in part.files) for members in tables]
+    return list(map(LabelledTable, labels, uploads, of))
 
 
 def read_one(files: Sequence[File], **options: Unpack[Reading]) -> Upload:
@@ -151,10 +163,10 @@ def read_one(files: Sequence[File], **options: Unpack[Reading]) -> Upload:
     if len(read_tables) > 1:
         raise ValueError(
             f"A diagnosis reads one table; got {len(read_tables)} in these files: "
-            f"{roles.names_text(label for label, _ in read_tables)}. Name one of them, or compare "
+            f"{roles.names_text(one.label for one in read_tables)}. Name one of them, or compare "
             f"them: nptlab compare FILE FILE."
         )
-    ((_, upload),) = read_tables
+    ((_, upload, _),) = read_tables
     return replace(upload, notes=(*upload.notes, *told))
 
 
@@ -181,6 +193,7 @@ def _part(
             notes = known.notes + joined.notes + reader.notes
             return _TablePart(
                 label,
+                (name,),
                 declared,
                 joined.headers,
                 known.found,
@@ -216,6 +229,7 @@ def _stacked(parts: Sequence[_TablePart]) -> _TablePart:
     told = tuple(dict.fromkeys(note for part in parts for note in part.notes))
     return _TablePart(
         parts[0].label,
+        tuple(name for part in parts for name in part.files),
         headers,
         headers,
         {role: role for role in headers},

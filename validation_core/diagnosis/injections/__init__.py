@@ -155,9 +155,5 @@ INJECTIONS: Mapping[str, Injection] = keys.by_name(
     ),
 )
 """Defects that move the truth, those in one parameter before those in all."""
-CAUSES: tuple[str, ...] = tuple(
-    dict.fromkeys(injection.cause for injection in INJECTIONS.values())
-)
-"""The ten causes that can be named."""
 DEFECTS: Mapping[str, Injection] = {**INJECTIONS, **TILTS, MODE_TILT.name: MODE_TILT}
 """All that can be put into a table."""

@@ -36,7 +36,7 @@ class Injection:
 
     name: str
     cause: str
-    """The cause that it is a case of: a name of `CAUSES`."""
+    """Name of the cause that it is a case of, one of ten."""
     title: str
     """The defect as in `q is TITLE`, or `q TITLE`: too wide; misses a mode."""
     unit: str

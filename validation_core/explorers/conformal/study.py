@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from validation_core import methods, sampling, statistics
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.over_gamma import OverGamma, refine_grid
-from validation_core.explorers.stacking import stack_by_name
 from validation_core.keys import Specification
+from validation_core.pieces import stack_by_name
 from validation_core.rng import common, stream
 from validation_core.scores import trained_scores
 from validation_core.scores.classifier import PRESETS, Classifier, TrainedClassifier

@@ -22,8 +22,8 @@ from validation_core.explorers.highdim import METHODS as USUAL
 from validation_core.explorers.highdim.patches import occlusion_sensitivity
 from validation_core.explorers.highdim.ranked_images import Pixels, extremes, share_below, to_bytes
 from validation_core.explorers.highdim.rejections import count_rejections
-from validation_core.explorers.stacking import stack_by_name
 from validation_core.methods import Uniform
+from validation_core.pieces import stack_by_name
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.scores.feature_classifier import FeatureClassifier, TrainedFeatureClassifier

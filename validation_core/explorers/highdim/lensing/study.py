@@ -17,7 +17,7 @@ from validation_core.benchmarks.galaxies import SIDE
 from validation_core.benchmarks.lens import NOISE
 from validation_core.benchmarks.lensing import Lensing
 from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, refine_grid
-from validation_core.explorers.stacking import stack_by_name
+from validation_core.pieces import stack_by_name
 from validation_core.rng import common, stream
 from validation_core.scores import trained_scores
 from validation_core.scores.classifier import Classifier, TrainedClassifier
