@@ -1,6 +1,6 @@
 """Exact laws of Multiple and C2ST where a side is small, and p-values that are never 0."""
 
-from itertools import combinations
+from itertools import combinations, product
 from math import comb
 
 import numpy as np
@@ -10,7 +10,7 @@ from scipy import stats
 from tests.conftest import in_turn
 from validation_core import statistics as st
 from validation_core.rng import stream
-from validation_core.statistics import two_sample_laws
+from validation_core.statistics import sign_flips, two_sample_laws
 
 SIDES = [(12, 12), (12, 40), (40, 12), (30, 150), (5, 8)]
 
@@ -161,3 +161,20 @@ def test_no_p_value_is_zero(n):
     for test in (st.ks, st.anderson_darling, st.cramer_von_mises):
         assert test(stuck).pvalue > 0
         assert test(np.zeros(n)).pvalue > 0
+
+
+@pytest.mark.parametrize("counts", [(0, 0), (5, 0), (13, 4), (20, 20)])
+def test_signs_of_counts_of_0_and_1_are_mcnemars_exact_test(counts):
+    d = np.repeat([1, -1, 0], [*counts, 7])
+    want = stats.binomtest(counts[0], sum(counts)).pvalue if sum(counts) else 1.0
+    assert sign_flips.count_pvalue(d) == pytest.approx(want, rel=1e-12)
+    assert sign_flips.count_pvalue(-d) == sign_flips.count_pvalue(d)
+
+
+def test_signs_of_counts_have_the_law_of_all_signs():
+    d = np.array([3, -1, 2, 2, 0, 1, -3])
+    sums = np.array(list(product((-1, 1), repeat=len(d)))) @ d
+    want = (np.abs(sums) >= abs(d.sum())).mean()
+    assert sign_flips.count_pvalue(d) == pytest.approx(want, rel=1e-12)
+    with pytest.raises(ValueError, match="whole numbers"):
+        sign_flips.count_pvalue(d / 2)

@@ -14,9 +14,10 @@ from validation_core.explorers.training.found_verdict import FoundVerdictStudy
 from validation_core.explorers.training.fresh_table import FreshTableStudy
 from validation_core.explorers.training.learning_curve import ErrorAt, learning_curves, sentence
 from validation_core.explorers.training.mended import MendedNatsStudy, describe_mend
-from validation_core.explorers.training.nats import describe_nats, nats_text
+from validation_core.explorers.training.nats import describe_nats
 from validation_core.simulators import SIMULATORS, GaussianLinear
 from validation_core.statistics.areas import Estimate
+from validation_core.text import interval_text
 
 PAGE = str(ROOT / "pages" / "train/page.py")
 QUERY = {
@@ -134,15 +135,24 @@ def test_what_more_simulations_are_worth_is_drawn_for_every_task():
                 said = sentence(curves, name)
                 assert ESTIMATORS[name].title in said
                 for one in (errors[0], errors[-1]):
-                    assert f"{nats_text(one.nats)} nats with {one.simulations:,}" in said
+                    assert f"{interval_text(one.nats)} nats with {one.simulations:,}" in said
 
 
-def test_the_nearest_estimator_is_named_only_where_it_stands_apart():
-    near, far = (Estimate(value, 0.01) for value in (0.1, 0.2))
-    apart = {"nsf": [ErrorAt(400, near, 3)], "maf": [ErrorAt(400, far, 3)]}
-    assert "the nearest to p is: Neural spline flow, 0.10" in sentence(apart, "maf")
-    alike = {**apart, "diffusion": [ErrorAt(400, Estimate(0.11, 0.01), 1)]}
-    assert "stands apart as the nearest to p" in sentence(alike, "maf")
+def test_beside_the_nearest_estimator_are_named_those_not_told_from_it():
+    """The diffusion's interval overlaps the spline flow's; its difference is 2.8 errors."""
+    near, far, between, alike = (
+        [ErrorAt(400, (Estimate(value, 0.01),))] for value in (0.1, 0.2, 0.139, 0.11)
+    )
+    curves = {"nsf": near, "maf": far, "diffusion": between}
+    nearest = "one training each, the nearest to p is: Neural spline flow, 0.10 [0.08, 0.12]."
+    assert sentence(curves, "maf").endswith(nearest)
+    said = sentence({**curves, "flow_matching": alike}, "maf")
+    assert said.endswith(f"{nearest} Not told from it: Flow matching, 0.11 [0.09, 0.13].")
+
+
+def test_the_error_of_several_trainings_reaches_over_all_of_them():
+    each = tuple(Estimate(value, 0.01) for value in (0.4, 0.5, 0.9))
+    assert interval_text(ErrorAt(400, each).nats) == "0.60 [0.38, 0.92]"
 
 
 def test_the_table_of_a_verdict_that_ships_is_drawn_to_be_opened_or_saved():

@@ -1,4 +1,4 @@
-"""The exact test that differences of exchangeable pairs have no mean, for several at once."""
+"""Exact tests that differences of exchangeable pairs have no mean: of counts, or of several."""
 
 from __future__ import annotations
 
@@ -44,3 +44,29 @@ def largest_mean(differences: ArrayLike, rng: np.random.Generator) -> Permutatio
     null = np.abs(signs @ scaled.T).max(1)
     slack = SUMMATION_ROUNDING * np.sqrt(d.shape[1])
     return PermutationResult(observed, share_beyond(observed, null, slack), null)
+
+
+def count_pvalue(differences: ArrayLike) -> float:
+    """Two-sided p-value that differences of exchangeable pairs of counts have no mean.
+
+    By the law of their sum over all signs. For counts of 0 and 1 it is McNemar's exact test.
+
+    Args:
+        differences: whole numbers (n,).
+
+    Raises:
+        ValueError: for other shapes, or numbers that are not whole.
+    """
+    d = np.asarray(differences)
+    if d.ndim != 1 or d.dtype.kind not in "iu":
+        raise ValueError(
+            f"differences of counts are whole numbers (n,) of n pairs; got {d.dtype} of shape "
+            f"{d.shape}; count in each pair"
+        )
+    sizes = np.abs(d[d != 0])
+    law = np.ones(1)  # of sums from the lowest to the highest
+    for size in sizes:
+        law = (np.pad(law, (0, 2 * size)) + np.pad(law, (2 * size, 0))) / 2
+    most = sizes.sum()
+    sums = np.arange(-most, most + 1)
+    return float(law[np.abs(sums) >= abs(d.sum())].sum())

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from validation_core.benchmarks.trained import Trained
 from validation_core.drawing import live, style
@@ -13,12 +14,12 @@ from validation_core.drawing.marks import Axis, Mark, Panel
 from validation_core.drawing.power_curves import Rates, places_axis, point_key, rate_bars
 from validation_core.estimators import ESTIMATORS
 from validation_core.explorers.training import scoreboard
-from validation_core.explorers.training.nats import nats_text
+from validation_core.explorers.training.nats import mean_of_trainings, nats_over_trainings
 from validation_core.explorers.training.scoreboard import SEEDS, Scoreboard
 from validation_core.simulators import Simulator
 from validation_core.statistics.areas import Estimate
-from validation_core.text import list_text
-from validation_core.types import MethodStyle
+from validation_core.text import interval_text, list_text, range_text
+from validation_core.types import Interval, MethodStyle
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -30,6 +31,7 @@ _LOOKS = (
     MethodStyle(style.NULL, "", "ring"),
 )
 """Of the estimators beside the one that is shown."""
+_NAMED = 0.05  # chance that an estimator is named alone though another is as near
 _TICKS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # nats
 
 
@@ -37,9 +39,13 @@ class ErrorAt(NamedTuple):
     """KL(p || q) of estimators that learnt from so many simulations, in nats."""
 
     simulations: int
-    nats: Estimate
-    """The mean over trainings."""
-    trainings: int
+    trainings: tuple[Estimate, ...]
+    """Of each, at the same pairs."""
+
+    @property
+    def nats(self) -> Interval:
+        """The mean over trainings, and the ends of their intervals."""
+        return nats_over_trainings(self.trainings)
 
 
 Curves = Mapping[str, Sequence[ErrorAt]]
@@ -60,9 +66,9 @@ def learning_curves(simulator: Simulator, store: Store) -> Curves:
 def _errors(benchmark: Trained, store: Store) -> list[ErrorAt]:
     columns = scoreboard.columns(Scoreboard(benchmark=benchmark, sizes=()), store)
     return [
-        ErrorAt(int(column.gamma), column.forward, len(column.nats))
+        ErrorAt(int(column.gamma), tuple(one.forward for one in column.nats))
         for column in columns
-        if column.forward is not None
+        if column.nats
     ]
 
 
@@ -83,13 +89,11 @@ def _panel(curves: Curves, shown: str, quasi: str) -> Panel:
         looks[shown] = MethodStyle(style.Q, "", "circle")
     marks: list[Mark] = []
     for name, look in looks.items():
-        rates = np.clip(
-            [(one.nats.value, *one.nats.interval()) for one in curves[name]], _TICKS[0], None
-        )
+        rates = np.clip([one.nats for one in curves[name]], _TICKS[0], None)
         at = np.log10([one.simulations for one in curves[name]])
         marks += rate_bars(at, Rates(*np.log10(rates).T), look)
     counts = sorted({one.simulations for errors in curves.values() for one in errors})
-    once = any(one.trainings < len(SEEDS) for errors in curves.values() for one in errors)
+    once = any(len(one.trainings) < len(SEEDS) for errors in curves.values() for one in errors)
     return Panel(
         marks,
         title="True error by simulations of training",
@@ -109,9 +113,10 @@ def _panel(curves: Curves, shown: str, quasi: str) -> Panel:
         legend=[point_key(ESTIMATORS[name].title, looks[name]) for name in curves],
         caption=f"Means of {len(SEEDS)} trainings"
         + ", or of one where one alone is here" * once
-        + ", with 95% intervals"
-        + f". Both axes are logarithmic; what is below {_TICKS[0]:g} is drawn there."
-        + f" {quasi}" * bool(quasi),
+        + "; bars, and brackets above, reach from the lowest to the highest end of their 95% "
+        f"intervals. Both axes are logarithmic; what is below {_TICKS[0]:g} is drawn there."
+        + f" {quasi}"
+        * bool(quasi),
     )
 
 
@@ -124,30 +129,50 @@ def sentence(curves: Curves, shown: str) -> str:
 
 def _falls(title: str, errors: Sequence[ErrorAt]) -> str:
     first, last = errors[0], errors[-1]
-    ends = [f"{nats_text(one.nats)} nats with {one.simulations:,}" for one in (first, last)]
+    ends = [f"{interval_text(one.nats)} nats with {one.simulations:,}" for one in (first, last)]
     if last is first:
         return f"{title}: KL(p‖q) is {ends[0]} simulations."
-    apart = last.nats.interval()[1] < first.nats.interval()[0]
+    apart = last.nats.high < first.nats.low
     verb = "falls from" if apart else "is"
     return f"{title}: KL(p‖q) {verb} {ends[0]} simulations {'to' if apart else 'and'} {ends[1]}."
 
 
 def _nearest(curves: Curves) -> str:
-    """The estimator nearest to p with the most simulations that all have, if it stands apart."""
+    """The estimator nearest to p with the most simulations that all have, and those not told
+    from it at 5%, Bonferroni's share for each."""
     counts = [{one.simulations for one in errors} for errors in curves.values()]
     common = set.intersection(*counts)
     if len(curves) < 2 or not common:
         return ""
     most = max(common)
-    nats = {
-        name: next(one.nats for one in errors if one.simulations == most)
-        for name, errors in curves.items()
+    errors = {
+        name: next(one for one in curve if one.simulations == most)
+        for name, curve in curves.items()
     }
-    least, *others = sorted(nats, key=lambda name: nats[name].value)
-    if all(nats[least].interval()[1] < nats[other].interval()[0] for other in others):
-        return (
-            f"Of the {len(nats)} with {most:,}, the nearest to p is: {ESTIMATORS[least].title}, "
-            f"{nats_text(nats[least])}."
-        )
-    titles = list_text([ESTIMATORS[name].title for name in nats])
-    return f"With {most:,}, none of {titles} stands apart as the nearest to p."
+    least, *others = sorted(errors, key=lambda name: errors[name].nats.estimate)
+    share = _NAMED / len(others)
+    near = [name for name in others if _pvalue(errors[least], errors[name]) > share]
+    trained = range_text(len(one.trainings) for one in errors.values())
+    each = "one training" if trained == "1" else f"{trained} trainings"
+    said = (
+        f"Of the {len(errors)} with {most:,}, {each} each, the nearest to p is: "
+        f"{_said(least, errors)}."
+    )
+    if not near:
+        return said
+    return f"{said} Not told from it: {list_text([_said(name, errors) for name in near])}."
+
+
+def _said(name: str, errors: Mapping[str, ErrorAt]) -> str:
+    return f"{ESTIMATORS[name].title}, {interval_text(errors[name].nats)}"
+
+
+def _pvalue(one: ErrorAt, other: ErrorAt) -> float:
+    """Two-sided p-value that these trainings are as far from p on average.
+
+    Standard errors add up as of independent pairs. They are the same pairs, at which the
+    estimators' log densities rise and fall together: the p-value is too large, if anything.
+    """
+    first, second = (mean_of_trainings(each.trainings) for each in (one, other))
+    error = np.hypot(first.error, second.error)
+    return float(2 * ndtr(-abs(first.value - second.value) / error))

@@ -17,7 +17,7 @@ from validation_core.simulators import Simulator
 from validation_core.statistics.areas import Estimate, mean_with_error
 from validation_core.study import Report, Study
 from validation_core.text import interval_text, share_text
-from validation_core.types import Array, Benchmark
+from validation_core.types import Array, Benchmark, Interval
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -101,6 +101,18 @@ def _backward(
     some = count > 0  # q without a draw where p has mass tells nothing of the ratio there
     means = total[some] / count[some] - np.log(count[some] / k)
     return means, float(1 - inside.mean())
+
+
+def mean_of_trainings(parts: Sequence[Estimate]) -> Estimate:
+    """The mean of trainings at the same pairs; its standard error is at most theirs' mean."""
+    error = sum(part.error for part in parts) / len(parts)
+    return Estimate(sum(part.value for part in parts) / len(parts), error)
+
+
+def nats_over_trainings(parts: Sequence[Estimate]) -> Interval:
+    """The mean of trainings, from the lowest to the highest end of their 95% intervals."""
+    low, high = zip(*(part.interval() for part in parts), strict=True)
+    return Interval.of(mean_of_trainings(parts).value, min(low), max(high))
 
 
 def nats_text(nats: Estimate) -> str:

@@ -7,7 +7,7 @@ Trials are those of a sweep at n = N; beside them stands the estimator's true er
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from validation_core.benchmarks.trained import SIMULATIONS, EstimatorName, TaskName, Trained
-from validation_core.explorers.training.nats import Nats, NatsStudy
+from validation_core.explorers.training.nats import Nats, NatsStudy, nats_over_trainings
 from validation_core.methods import C2ST, DC, SBC, TARP, CoLT, Multiple, Omnibus, Uniform
 from validation_core.methods.base import Method
 from validation_core.scores import trained_scores
 from validation_core.scores.classifier import TableClassifier
 from validation_core.scores.trained_scores import Training
 from validation_core.scores.upload_training import UploadTraining
-from validation_core.statistics.areas import Estimate
+from validation_core.statistics import sign_flips
 from validation_core.study import Report, Study
 from validation_core.sweep.plan import Sweep, SweepPlace
 from validation_core.sweep.rates import interval_over_networks
@@ -171,8 +171,18 @@ class PowerAtN(NamedTuple):
     """Rejections of one test in the trials at one N, on the estimator of each seed."""
 
     n: int
-    rejections: tuple[int, ...]
-    trials: tuple[int, ...]
+    rejected: tuple[tuple[bool, ...], ...]
+    """Of each estimator: whether the test rejects it in each trial."""
+
+    @property
+    def rejections(self) -> tuple[int, ...]:
+        """How many of its trials reject each estimator."""
+        return tuple(sum(one) for one in self.rejected)
+
+    @property
+    def trials(self) -> tuple[int, ...]:
+        """Of each estimator."""
+        return tuple(len(one) for one in self.rejected)
 
     @property
     def rate(self) -> float:
@@ -183,6 +193,16 @@ class PowerAtN(NamedTuple):
     def interval(self) -> Interval:
         """The rate, from the lowest to the highest end of the estimators' Wilson intervals."""
         return Interval.of(self.rate, *interval_over_networks(self.rejections, self.trials))
+
+    def pvalue_against(self, other: PowerAtN) -> float:
+        """Exact p-value that another test has the same power on the same estimators.
+
+        The estimators are tested on the same draws: their rejections in a trial are counted
+        together, and both tests exchanged in it. A test that reads draws of its own is independent
+        of the other in each trial, and as exchangeable.
+        """
+        ours, theirs = (np.sum(one.rejected, axis=0) for one in (self, other))
+        return sign_flips.count_pvalue(ours - theirs)
 
 
 class MethodRow(NamedTuple):
@@ -220,28 +240,15 @@ class GammaColumn(NamedTuple):
         return max((power.n for row in self.rows for power in row.powers), default=0)
 
     @property
-    def forward(self) -> Estimate | None:
-        """KL(p || q), the mean over seeds."""
-        return _mean([one.forward for one in self.nats])
-
-    @property
-    def backward(self) -> Estimate | None:
-        """KL(q || p) of q restricted to where p has mass, the mean over seeds."""
-        return _mean([one.backward for one in self.nats])
+    def forward(self) -> Interval | None:
+        """KL(p || q): the mean over seeds, and the ends of their intervals."""
+        return nats_over_trainings([one.forward for one in self.nats]) if self.nats else None
 
     @property
     def outside(self) -> float | None:
         """Share of q's draws where p has no mass, the mean over seeds."""
         shares = [one.outside for one in self.nats]
         return sum(shares) / len(shares) if shares else None
-
-
-def _mean(parts: Sequence[Estimate]) -> Estimate | None:
-    """The mean of estimates from the same pairs; its standard error is at most theirs' mean."""
-    if not parts:
-        return None
-    error = sum(part.error for part in parts) / len(parts)
-    return Estimate(sum(part.value for part in parts) / len(parts), error)
 
 
 def columns(board: Scoreboard, store: Store, level: float = 0.05) -> tuple[GammaColumn, ...]:
@@ -272,11 +279,7 @@ def _rows(board: Scoreboard, store: Store, gamma: float, level: float) -> Iterat
     }
     for index, test in enumerate(board.tests):
         powers = (
-            PowerAtN(
-                n,
-                tuple(int((one.pvalues[index] <= level).sum()) for one in outcomes),
-                tuple(one.pvalues.shape[1] for one in outcomes),
-            )
+            PowerAtN(n, tuple(tuple((one.pvalues[index] <= level).tolist()) for one in outcomes))
             for n, outcomes in run.items()
             if outcomes
         )

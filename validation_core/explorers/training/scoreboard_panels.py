@@ -30,7 +30,6 @@ from validation_core.drawing.power_curves import (
     rejection_axis,
 )
 from validation_core.estimators import ESTIMATORS
-from validation_core.explorers.training.nats import nats_text
 from validation_core.explorers.training.scoreboard import (
     FOUND,
     GammaColumn,
@@ -41,8 +40,14 @@ from validation_core.explorers.training.scoreboard import (
 from validation_core.methods.base import Method
 from validation_core.panels.gamma_scale import GammaScale
 from validation_core.panels.power import level_said
-from validation_core.text import list_text, share_interval_text, signed_text
-from validation_core.types import MethodStyle
+from validation_core.text import (
+    count_text,
+    interval_text,
+    list_text,
+    share_interval_text,
+    signed_text,
+)
+from validation_core.types import Interval, MethodStyle
 
 _SHADE = 0.85  # of the full colour, where a test finds the error with the fewest simulations
 _NAMES = {
@@ -93,7 +98,7 @@ def table(board: Scoreboard, shown: Sequence[GammaColumn]) -> Panel:
     shades = np.full((high, wide), np.nan)
     marks: list[Mark] = []
     for j, column in enumerate(shown):
-        nats = "" if column.forward is None else signed_text(column.forward.value, ".2g")
+        nats = "" if column.forward is None else signed_text(column.forward.estimate, ".2g")
         marks.append(Note(j, high, nats, anchor="middle"))
         for i, row in enumerate(column.rows):
             y = high - 1 - i
@@ -125,8 +130,18 @@ def table(board: Scoreboard, shown: Sequence[GammaColumn]) -> Panel:
         at=np.stack([places, np.full(wide, high / 2)], axis=1),
         caption=f"The smallest N at which a test rejects q in {FOUND:.0%} of tables or more; – at "
         "none that was run. Relabelling (within x) is the test behind a verdict, without learned "
-        "scores. Top row: the true error. If q were correct, every test would reject in at most "
-        f"5% of tables.{' ' * bool(quasi)}{quasi}",
+        f"scores. Top row: the true error, {_nats_said(len(board.seeds))}. If q were correct, "
+        f"every test would reject in at most 5% of tables.{' ' * bool(quasi)}{quasi}",
+    )
+
+
+def _nats_said(trainings: int) -> str:
+    """What a true error is counted over, and what its brackets are."""
+    if trainings == 1:
+        return "with its 95% interval in brackets above"
+    return (
+        f"the mean of {trainings} trainings; brackets above reach from the lowest to the highest "
+        "end of their 95% intervals"
     )
 
 
@@ -159,17 +174,20 @@ def _powers(board: Scoreboard, column: GammaColumn) -> Panel:
         y=rejection_axis(),
         height=30 * (len(column.rows) + 2) + 40,
         legend=curve_keys(dict(zip((_name(row.test) for row in column.rows), looks, strict=True))),
-        caption=f"{_trainings(board)}, with 95% intervals. {level_said(_LEVEL)}",
+        caption=f"{_trainings(board)}. {level_said(_LEVEL)}",
     )
 
 
 def _trainings(board: Scoreboard) -> str:
-    """What a rate is counted over."""
+    """What a rate is counted over, and what its interval is."""
     tables = f"{board.trials} tables"
     if len(board.seeds) == 1:
-        return f"One training with {tables}"
+        return f"One training with {tables}; bars are 95% Wilson intervals"
     once = f" (one at N = {list_text([f'{n:,}' for n in board.once])})" if board.once else ""
-    return f"Means over {len(board.seeds)} trainings{once} with {tables} each"
+    return (
+        f"Means over {len(board.seeds)} trainings{once} with {tables} each; bars, and brackets "
+        "above, reach from the lowest to the highest of their 95% Wilson intervals"
+    )
 
 
 def _rates(row: MethodRow, sizes: Sequence[int]) -> Rates:
@@ -199,9 +217,9 @@ def _name(test: Method) -> str:
 def sentence(board: Scoreboard, column: GammaColumn) -> str:
     """Which tests reject half of the tables first, beside the true error, in one sentence."""
     at = board.benchmark.place(column.gamma)
-    error = "" if column.forward is None else f", {nats_text(column.forward)} nats from the truth"
+    error = "" if column.forward is None else f" ({_error(column.forward, len(column.nats))})"
     if not column.most:
-        return f"At {at} q is{error.removeprefix(',') or ' trained'}; no test has been run on it."
+        return f"At {at}{error}, no test has been run on q."
     first = column.first
     if not first:
         return (
@@ -217,8 +235,10 @@ def sentence(board: Scoreboard, column: GammaColumn) -> str:
 
 
 def _rivals(column: GammaColumn) -> str:
-    """Tests that may find the error at the same N, as far as their intervals say: the best "
-    "first."""
+    """Tests not told at 5%, Bonferroni's share for each, from the best at its N: the best first.
+
+    Said of the networks that were tested: another training may turn it.
+    """
     first = column.first
     best = _at(first[0])
     others = [
@@ -226,12 +246,20 @@ def _rivals(column: GammaColumn) -> str:
         for row in column.rows
         if row not in first
         for power in row.powers
-        if power.n == best.n and power.interval.high >= best.interval.low
+        if power.n == best.n and power.pvalue_against(best) > _LEVEL / (len(column.rows) - 1)
     ]
     if not others:
         return ""
     names = [name for _, name in sorted(others, key=lambda one: -one[0])]
-    return f" Not told from {_name(first[0].test)} there: {_some(names)}."
+    networks = len(best.rejected)
+    on = "this network" if networks == 1 else f"these {networks} networks"
+    return f" Not told from {_name(first[0].test)} there, on {on}: {_some(names)}."
+
+
+def _error(nats: Interval, trainings: int) -> str:
+    """How many estimators there are, and how far they are from p."""
+    mean = " on average" * (trainings > 1)
+    return f"{count_text(trainings, 'training')}, {interval_text(nats)} nats from the truth{mean}"
 
 
 def _some(names: Sequence[str]) -> str:
@@ -250,14 +278,14 @@ def _at(row: MethodRow) -> PowerAtN:
 
 
 class TrainingRow(NamedTuple):
-    """A row of the table of results: one training, its true error, and the first test."""
+    """A row of the table of results: estimators of one kind, their true error, the first test."""
 
     task: str
     estimator: str
     trained: str
     """Simulations, or epochs."""
     nats: str
-    """KL(p || q) with its 95% interval."""
+    """KL(p || q) of its trainings: the mean, the lowest and the highest end of their intervals."""
     n: str
     """The smallest N at which a test finds the error."""
     tests: str
@@ -273,7 +301,7 @@ def findings(board: Scoreboard, shown: Sequence[GammaColumn]) -> list[TrainingRo
             benchmark.simulator.title + QUASI * bool(benchmark.simulator.quasi),
             kind.title,
             f"{column.gamma:,.0f}",
-            "" if column.forward is None else nats_text(column.forward),
+            "" if column.forward is None else interval_text(column.forward),
             f"{_at(column.first[0]).n:,}" if column.first else f"> {column.most:,}",
             _in_short(column.first),
         )
