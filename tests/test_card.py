@@ -429,16 +429,81 @@ def test_no_way_is_told_that_the_verdict_does_not_name(tmp_path):
     assert "times as wide" not in worst
 
 
-def test_a_width_that_a_clearer_place_explains_is_not_claimed():
+@pytest.mark.parametrize("family", ["widths", "shapes"])
+def test_a_width_or_shape_that_a_clearer_place_explains_is_not_claimed(family):
     """As in the verdict's own list."""
-    width = SimpleNamespace(family="widths", which=(0,), along=None, kind="width")
+    alike = SimpleNamespace(family=family, which=(0,), along=None, kind=family[:-1])
     move = SimpleNamespace(family="over_x", which=(0,), along=object(), kind="mean")
-    for clear, told in (((5.0, 9.0), set()), ((9.0, 5.0), {"widths"})):
+    for clear, told in (((5.0, 9.0), set()), ((9.0, 5.0), {family})):
         result = SimpleNamespace(
-            claims=(width, move), minus_log_p=clear, adjusted=np.full(2, 0.001), own=np.zeros(2)
+            claims=(alike, move),
+            minus_log_p=clear,
+            adjusted=np.full(2, 0.001),
+            own=np.zeros(2),
+            z=np.ones(2),
         )
-        assert Claims(result, 0.05).named_of_parameter(0) == told
-        assert Claims(result, 0.05).named_of_parameter(1) == set()
+        claims = Claims(result, 0.05)
+        assert claims.named_of_parameter(0) == told
+        assert claims.named_of_parameter(1) == set()
+        clearest = claims.clearest_of(family)
+        assert {clearest.claim.family} if clearest else set() == told
+        assert claims.clearest_of(family, "over_x").claim is (alike if told else move)
+
+
+def _off(kind, n=400, k=50, seed=0):
+    """A posterior of one parameter whose q has one error."""
+    rng = np.random.default_rng(seed)
+    theta = rng.standard_normal((n, 1))
+    x = theta + 0.5 * rng.standard_normal((n, 1))
+    z = rng.standard_normal((n, k, 1))
+    if kind in (0.1, 0.25):  # of x, in which it lies 3 sd too low
+        z[x[:, 0] > np.quantile(x, 1 - kind)] -= 3
+    elif kind == "both ways":
+        z += np.sign(x)[:, None]
+    elif kind == "narrow":
+        z *= 0.7
+    elif kind == "skewed":
+        z = (rng.gamma(1.5, size=z.shape) - 1.5) / 1.5**0.5
+    elif kind == "heavy tails":
+        z = rng.standard_t(2.5, size=z.shape)
+    return Upload.of({"theta": theta, "x": x, "theta_q": 0.8 * x[:, None] + 0.2**0.5 * z})
+
+
+@pytest.mark.parametrize("questions", [(), ("size",)])
+@pytest.mark.parametrize(
+    ("kind", "family", "wrong"),
+    [
+        (0.1, "means", "centre is off"),
+        (0.25, "means", "centre is off"),
+        ("both ways", "over_x", "centre is off"),
+        ("narrow", "widths", "wrong width"),
+        ("skewed", "shapes", "wrong skew or tails"),
+        ("heavy tails", "widths", "wrong width"),
+    ],
+)
+def test_the_headline_names_an_error_that_the_verdict_names(
+    kind, family, wrong, questions, tmp_path
+):
+    """Asked for its size or not; a place that changes over x is told where it was not asked."""
+    result = npt.diagnose(
+        _off(kind), [Omnibus(learned=False)], questions, store=Store(tmp_path), progress=False
+    )
+    named = {row["family"] for row in result.diagnosis.families() if row["named"]}
+    assert family in named
+    inputs = CardInputs(result.diagnosis, result.answers, result.asked)
+    told, steps = words(result.card)
+    if wrong == "centre is off":
+        assert inputs.problem.kind == "bias"
+        assert "shapes" not in named
+        assert "widths" not in named
+        assert told["Where"].endswith("Claimed: place of theta_1, changing along x_1.")
+        assert "bias shrinks" in steps
+    else:
+        assert inputs.problem.kind == "width"
+        assert "Claimed" not in told["Where"]
+    if not questions or kind == "both ways":
+        assert wrong in told["How wrong"]
+    assert "over_x" in steps
 
 
 def test_a_budget_that_was_spent_and_rows_too_few_are_told_apart(tmp_path):

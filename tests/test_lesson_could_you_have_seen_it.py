@@ -8,6 +8,8 @@ from scipy.special import ndtr
 from scipy.stats import kstest
 from streamlit.testing.v1 import AppTest
 
+from tests.test_lessons import drawn
+from tests.test_lessons_said import followed, said
 from tests.test_page_weak import shown, unpacked
 from validation_core import statistics
 from validation_core.benchmarks import boundary
@@ -116,6 +118,23 @@ def test_needed():
     assert BUDGETS[4] < need[0] < BUDGETS[5]
     assert need[1] == pytest.approx(BUDGETS[8])
     assert np.isnan(need[2])
+
+
+def test_a_need_below_the_smallest_budget_is_told_as_a_bound(rejected):
+    need = simulations_needed(rejected.mean(-1))
+    least = np.argwhere(np.isclose(need, BUDGETS[0]))
+    assert len(least)
+    lesson = drawn(STUDY.name)
+    spend, why = lesson.stages[3], lesson.stages[4]
+    for test, gamma in least:
+        at = {**dict.fromkeys(followed(spend.words), 0), "test": test, "gamma": gamma}
+        words = [said(spend.words, {**at, "n": n}) for n in range(len(BUDGETS))]
+        assert words[0].endswith(f"Well spent: {BUDGETS[0]} or fewer are needed.")
+        over = BUDGETS[-1] - BUDGETS[0]
+        assert words[-1].endswith(
+            f"Enough, but at least {over:,} are wasted: {BUDGETS[0]} or fewer would do."
+        )
+        assert said(why.formula.values["need"], at) == f"≤ {BUDGETS[0]}"
 
 
 def test_page_opens_where_the_address_says(rejected):

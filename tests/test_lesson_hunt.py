@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import beta, binom
 
 from tests.test_lessons import drawn, opened, state
+from tests.test_lessons_said import followed, said
 from validation_core import statistics
 from validation_core.lessons import LESSONS, hunt
 from validation_core.lessons.hunt import (
@@ -100,6 +101,14 @@ def test_a_link_opens_the_hunt():
     name, at = state(opened({"lesson": "hunt", "stage": "2", "place": "31", "fresh": "4"}))
     assert name == "hunt"
     assert (at["stage"], at["place"], at["fresh"]) == (2, 31, 4)
+
+
+def test_the_best_ball_of_every_preset_is_told_with_its_count(seen):
+    """The ball that is drawn stays where it is."""
+    stage = drawn("hunt").stages[1]
+    for preset, place in enumerate(hunt.best_balls(seen)):
+        words = said(stage.words, {**dict.fromkeys(followed(stage.words), 0), "preset": preset})
+        assert f"here it holds {seen.inside[preset, place]} of {N} (" in words
 
 
 def test_bars_are_what_trials_say(seen):

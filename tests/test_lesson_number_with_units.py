@@ -144,5 +144,5 @@ def test_page_opens_where_the_address_says(shifted):
     d = shifted[0][-1]
     reach = 1.96 * d.std(ddof=1) / np.sqrt(2000)
     words = shown(head["lesson"]["stages"][1]["words"], numbers, places)
-    assert f"over 2,000 pairs is {d.mean():.2f} ± {reach:.2f} nats" in words
+    assert f"over 2,000 pairs is {d.mean():.3f} ± {reach:.3f} nats" in words
     assert "the closed form says 1.000" in words

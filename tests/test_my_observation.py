@@ -18,9 +18,11 @@ from validation_core.diagnosis.card import diagnosis_card
 from validation_core.diagnosis.evidence_curve import evidence_curve
 from validation_core.diagnosis.my_observation.look import look, observation_at, own_observation
 from validation_core.diagnosis.my_observation.near import evidence_near, near
+from validation_core.diagnosis.my_observation.predictive import predictive
 from validation_core.diagnosis.my_observation.simulated import simulated
 from validation_core.diagnosis.questions.observation.place import unlike
 from validation_core.diagnosis.verdict import verdict
+from validation_core.statistics import binomial_bounds
 from validation_core.tables import Upload
 from validation_core.tables.observed import read_observation, with_observation
 from validation_core.text import said_equals
@@ -275,6 +277,23 @@ def test_a_prediction_that_misses_is_told_as_not_exact():
     assert "not exact" in far.cannot
     usual = asked(arrays(), np.zeros(3), x_rep=x_rep)["predictive"]
     assert usual.state == "cannot tell"
+
+
+def test_the_p_of_a_prediction_is_of_its_summaries_too():
+    """A shift of all numbers that none of them shows is found by their mean."""
+    rng = np.random.default_rng(0)
+    x_rep = rng.standard_normal((300, 20))
+    x_o = rng.standard_normal(20)
+    far = predictive(x_rep, x_o - x_o.mean() + 0.8, (), alpha=0.05, seed=0)
+    assert far.pvalue <= 0.05
+    assert far.sentences[1] == "Its mean would be rare among them."
+    right = [
+        predictive(rng.standard_normal((60, 4)), rng.standard_normal(4), (), alpha=0.2, seed=seed)
+        for seed in range(200)
+    ]
+    found = [one for one in right if one.pvalue <= 0.2]
+    assert len(found) <= binomial_bounds(len(right), 0.2, 0.999)[1]
+    assert not any("rare" in " ".join(one.sentences) for one in right if one not in found)
 
 
 def test_what_was_not_given_says_what_it_needs():

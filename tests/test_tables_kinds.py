@@ -95,6 +95,24 @@ def test_whole_ranks_need_their_number_of_draws(rows):
     assert tables.read(npz({"ranks": ranks, "num_posterior_samples": np.array(K)})).k == K
 
 
+def test_an_option_of_another_kind_of_file_is_refused(rows):
+    ranks = {"ranks": np.ones((N, 2)), "max_rank": K}
+    two = {"p": rows["theta"], "q": rows["theta"]}
+    classes = {"probabilities": np.full((N, 2), 0.5), "label": np.arange(N) % 2}
+    for option in ({"circular": ["zz"]}, {"logarithms": ["theta_1"]}, {"discrete": ["theta_1"]},
+                   {"bounds": {"theta_1": (0, 1)}}, {"corrections": ["thin"]}):  # fmt: skip
+        for file in (ranks, two, classes):
+            with pytest.raises(ValueError, match="is of q's draws; got a file with"):
+                npt.read(file, **option)
+    for file in (ranks, two):
+        with pytest.raises(ValueError, match="missing is of x; got a file with"):
+            npt.read(file, missing="drop")
+        assert npt.read(file, circular=(), corrections=[]).n == N
+    for file in (rows, two, classes, {"pit": np.full((N, 2), 0.3)}):
+        with pytest.raises(ValueError, match="max_rank is of whole ranks without draws; got"):
+            npt.read(file, max_rank=5)
+
+
 @pytest.mark.parametrize("ranks", [[[-1], [2]], [[3], [99]], [[0.5], [2]]])
 def test_ranks_outside_of_their_range_are_refused(ranks):
     with pytest.raises(ValueError, match=r"whole numbers from 0 to max_rank = 20; got"):

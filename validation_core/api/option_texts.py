@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from validation_core.keys import Specification
+from validation_core.text import did_you_mean
 
 S = TypeVar("S", bound=Specification)
 
@@ -30,11 +31,17 @@ def parse_fields(kind: type[Specification], options: Sequence[str]) -> dict[str,
     fields = {field.name: field for field in dataclasses.fields(kind)}
     read: dict[str, object] = {}
     for option in options:
-        name, _, text = option.partition("=")
+        name, equals, text = option.partition("=")
         if name not in fields:
+            wrong, remedy = option, "Write field=value."
+            if equals:
+                wrong, remedy = (
+                    name,
+                    did_you_mean(name, list(fields)) if fields else "Leave it out.",
+                )
             raise ValueError(
-                f"Options of {kind.__name__} are {', '.join(fields) or 'none'}; got {option!r}. "
-                f"Write field=value."
+                f"Options of {kind.__name__} are {', '.join(fields) or 'none'}; got {wrong!r}. "
+                f"{remedy}"
             )
         read[name] = _value(name, text, hints[name])
     return read

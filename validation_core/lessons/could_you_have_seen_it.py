@@ -246,7 +246,7 @@ class CouldYouHaveSeenIt(LessonStudy[_RejectionCounts], spec="lesson_could_you_h
                 at={"trials": TRIALS, "test": 0, "gamma": 0.2, "n": 250},
                 formula=Formula(
                     latex=r"\frac{\text{@hits}}{\text{@trials}} = \text{@power}, \quad "
-                    r"n_{80} = \text{@need}",
+                    r"n_{80} \; \text{@need}",
                     values={
                         "hits": written(hits, "{:.0f}", *by),
                         "trials": str(TRIALS),
@@ -344,7 +344,11 @@ def _rates(result: _RejectionCounts) -> Array:
 def _about(n: float) -> str:
     if not np.isfinite(n):
         return f"> {BUDGETS[-1]:,}"
-    return f"{n:,.0f}" if n > BUDGETS[0] else f"≤ {n:,.0f}"
+    return f"= {n:,.0f}" if n > BUDGETS[0] else f"≤ {n:,.0f}"
+
+
+def _needed(n: float) -> str:
+    return f"about {n:,.0f}" if n > BUDGETS[0] else f"{n:,.0f} or fewer"
 
 
 def _so_far(rejected: NDArray[np.bool_]) -> dict[str, NDArray[np.str_]]:
@@ -384,11 +388,13 @@ def _grades(rate: Array, enough: Array) -> NDArray[np.str_]:
         elif not np.isfinite(need):
             words[at] = f"Too few: even {BUDGETS[-1]:,} are not enough for this test."
         elif rate[at] < POWER:
-            words[at] = f"Too few: about {_about(need)} reach {POWER:.0%}."
+            words[at] = f"Too few: {_needed(need)} reach {POWER:.0%}."
         elif waste[at] > 0.25 * need:
-            words[at] = f"Enough, but {waste[at]:,.0f} are wasted: {_about(need)} would do."
+            least = "" if need > BUDGETS[0] else "at least "
+            wasted = f"{least}{waste[at]:,.0f} are wasted"
+            words[at] = f"Enough, but {wasted}: {_needed(need)} would do."
         else:
-            words[at] = f"Well spent: about {_about(need)} are needed."
+            words[at] = f"Well spent: {_needed(need)} are needed."
     return words
 
 

@@ -229,11 +229,12 @@ class Hunt(LessonStudy[_HuntResult], spec="lesson_hunt"):
                 title="Reveal",
                 words=sentence(
                     "What is wrong: {preset}. The ball holds {inside} true values.{luck} The best "
-                    "ball is the one with the smallest p-value. The bars: how often such a ball "
-                    "rejects on the data that chose it, and on fresh data.",
+                    "ball is the one with the smallest p-value: here it holds {best}. The bars: "
+                    "how often such a ball rejects on the data that chose it, and on fresh data.",
                     preset=_PRESET.words,
                     inside=inside,
                     luck=luck,
+                    best=written(picked, share_with_interval, "preset"),
                 ),
                 panels=[0, 2],
                 sliders=["preset"],

@@ -190,8 +190,8 @@ class NumberWithUnits(LessonStudy[_Divergences], spec="lesson_number_with_units"
 
     def stages(self, result: _Divergences) -> list[Stage]:
         mean, least, most = result.means
-        estimate = written(mean, "{:.2f}", "kind", "gamma", "pairs")
-        reach = written((most - least) / 2, "{:.2f}", "kind", "gamma", "pairs")
+        estimate = written(mean, "{:.3f}", "kind", "gamma", "pairs")
+        reach = written((most - least) / 2, "{:.3f}", "kind", "gamma", "pairs")
         closed = written(_EXACT, "{:.3f}", "kind", "gamma")
         share = result.holding / REPEATS
         low, high = statistics.wilson(result.holding, np.full(len(FREEDOMS), REPEATS))

@@ -63,12 +63,10 @@ UNNAMED = "q is wrong, and no kind of error stands out by itself"
 """Said where every family that is rejected is such a one."""
 
 
-class _ClearestClaim(NamedTuple):
-    """The clearest claims of some families."""
+class ClearestClaim(NamedTuple):
+    """The clearest claim of some families."""
 
-    family: Family
-    which: tuple[int, ...]
-    """Parameters; empty for all of them together."""
+    claim: Claim
     z: float
 
 
@@ -231,7 +229,7 @@ class Claims:
         for family, p in self.result.families.items():
             at = self._lead(family)
             named = self._may_be_listed(at)
-            text = self._text(at, names, x_names)
+            text = self.text(self.result.claims[at], names, x_names)
             rows.append(
                 {
                     "family": family,
@@ -250,13 +248,13 @@ class Claims:
     def _may_be_listed(self, at: int) -> bool:
         """Whether a claim is true by itself, and no clearer one over x explains it.
 
-        A bias in part of x spreads the ranks as a wrong width does; a width's own null removes a
-        bias that is alike at every x alone.
+        A bias in part of x spreads the ranks as a wrong width does, and skews them as a wrong
+        shape does; their own nulls remove a bias that is alike at every x alone.
         """
         if self.named[at] > self.level:
             return False
         claim, clear = self.result.claims[at], self.result.minus_log_p
-        if claim.family != "widths":
+        if claim.family not in ("widths", "shapes"):
             return True
         place = self._clearest_named(
             lambda one: (one.family, one.kind, one.which) == ("over_x", "mean", claim.which)
@@ -271,18 +269,26 @@ class Claims:
             if claim.which == (which,) and claim.along is None and self._may_be_listed(at)
         )
 
-    def clearest_of(self, *families: Family) -> _ClearestClaim | None:
-        """The clearest claim of some families over all x; None where none may be made."""
-        at = self._clearest_named(lambda one: one.family in families and one.along is None)
-        if at is None:
+    def clearest_of(self, *families: Family) -> ClearestClaim | None:
+        """The clearest claim of some families that may be listed; None where none may.
+
+        Of changes over x, those of one parameter's place or width.
+        """
+        some = [
+            at for at, claim in enumerate(self.result.claims)
+            if claim.family in families
+            and (claim.family != "over_x" or len(claim.which) == 1)
+            and self._may_be_listed(at)
+        ]  # fmt: skip
+        if not some:
             return None
-        claim = self.result.claims[at]
-        return _ClearestClaim(claim.family, claim.which, abs(float(self.result.z[at])))
+        at = max(some, key=lambda at: float(self.result.minus_log_p[at]))
+        return ClearestClaim(self.result.claims[at], abs(float(self.result.z[at])))
 
     def clearest(self, names: Sequence[str] = (), x_names: Sequence[str] = ()) -> str:
         """The clearest of all permitted claims, those about single parameters first."""
         at = self._clearest_of_all
-        return UNNAMED if at is None else self._text(at, names, x_names)
+        return UNNAMED if at is None else self.text(self.result.claims[at], names, x_names)
 
     @property
     def clearest_family(self) -> Family | None:
@@ -332,9 +338,9 @@ class Claims:
             return bool(bound == FAR[-1] and count > expected)
         return family != "spacing" or bool(abs(numbers[0] - numbers[1]) > _TIED)
 
-    def _text(self, at: int, names: Sequence[str], x_names: Sequence[str]) -> str:
-        """Subject of a claim."""
-        return _claim_text(self.result.claims[at], names, x_names, self.quantities)
+    def text(self, claim: Claim, names: Sequence[str], x_names: Sequence[str]) -> str:
+        """Subject of a claim: `width of theta_1, changing along x_2`."""
+        return _claim_text(claim, names, x_names, self.quantities)
 
     def of_quantity(self) -> str | None:
         """The clearest claim about an own quantity over all x, with its numbers; None where none
@@ -432,7 +438,6 @@ _MAGNITUDES: Mapping[Family, Callable[[str, Array], str | None]] = {
 def _claim_text(
     claim: Claim, names: Sequence[str], x_names: Sequence[str], quantities: Sequence[str]
 ) -> str:
-    """Subject of a claim: `width of theta_1, changing along x_2`."""
     parameters = [parameter_name(names, index) for index in claim.which]
     if claim.of in _SCORES:
         what = f"rank of the true value by {_SCORES[claim.of]}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, TypedDict, get_args
@@ -25,6 +25,19 @@ class Reading(TypedDict, total=False):
     corrections: Sequence[str]
     missing: Missing | None
     max_rank: int | None
+
+
+_OF_DRAWS = ("q's draws", ("theta_q",))
+_BELONGS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "circular": _OF_DRAWS,
+    "logarithms": _OF_DRAWS,
+    "bounds": _OF_DRAWS,
+    "discrete": _OF_DRAWS,
+    "corrections": _OF_DRAWS,
+    "missing": ("x", ("theta_q", "probabilities")),
+    "max_rank": ("whole ranks without draws", ("ranks",)),
+}
+"""What each option is about, and the kinds of files that have it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +102,25 @@ class ReadingOptions:
                 f"The option max_rank is a whole number; got {self.max_rank!r}. Give the number "
                 f"of draws that ranks are among."
             )
+
+    def check_kind(self, kind: str) -> None:
+        """Check that a file of this kind has what is said of it.
+
+        The order of axes is left out, which readers say too.
+
+        Args:
+            kind: the arrays that make it one: theta_q, p and q, probabilities, ranks or pit.
+
+        Raises:
+            ValueError: for an option that belongs to files of another kind.
+        """
+        for option, (of, kinds) in _BELONGS.items():
+            value = getattr(self, option)
+            said = value is not None and (not isinstance(value, Sized) or len(value) > 0)
+            if said and kind not in kinds:
+                raise ValueError(
+                    f"The option {option} is of {of}; got a file with {kind}. Leave it out."
+                )
 
 
 def _real(value: object) -> bool:

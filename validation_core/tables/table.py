@@ -549,11 +549,15 @@ def assemble_upload(
         of_classes = [name for name in OF_CLASSES if name in arrays]
         notes += roles.unread_notes(of_classes, "since they belong to probabilities of classes")
     if draws:
+        options.check_kind("theta_q")
         return _table(arrays, notes, options, declared)
     if "probabilities" in arrays and "label" in arrays:
+        options.check_kind("probabilities")
         return _probabilities(arrays, notes, options.missing)
     if "p" in arrays and "q" in arrays:
+        options.check_kind("p and q")
         return _samples(arrays, notes, declared)
+    options.check_kind("ranks" if "ranks" in arrays else "pit")
     return _ranks(arrays, notes, options.max_rank)
 
 

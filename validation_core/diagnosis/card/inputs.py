@@ -17,7 +17,8 @@ from validation_core.diagnosis.questions.in_theta import InThetaQuestion
 from validation_core.diagnosis.questions.over_x import OverXQuestion
 from validation_core.diagnosis.questions.over_x.result import OverXPlace
 from validation_core.diagnosis.verdict import Diagnosis, Parameter
-from validation_core.relabelling.claims import Claims, Magnitude, parameter_name
+from validation_core.relabelling.claims import Claims, ClearestClaim, Magnitude, parameter_name
+from validation_core.relabelling.families import Family
 from validation_core.tables import TableUpload
 from validation_core.types import Interval
 
@@ -120,7 +121,22 @@ class CardInputs:
     def quantity(self) -> str | None:
         """The user's own test quantity that is off most clearly; None where none is claimed."""
         own = self.claims.clearest_of("own")
-        return None if own is None else self.claims.quantities[own.which[0]]
+        return None if own is None else self.claims.quantities[own.claim.which[0]]
+
+    @cached_property
+    def single(self) -> ClearestClaim | None:
+        """The clearest claim about single parameters; over x too where that has no answer."""
+        over_x: tuple[Family, ...] = ("over_x",) if self.of(OverXQuestion) is None else ()
+        return self.claims.clearest_of("means", "widths", "shapes", *over_x)
+
+    @cached_property
+    def change(self) -> str | None:
+        """That claim in words, where it is one of a change over x: `place of theta_1, changing
+        along x_1`; None where it is not."""
+        if not self.diagnosis.relabelled or self.single is None:
+            return None
+        claim = self.single.claim
+        return None if claim.along is None else self.claims.text(claim, *self.names)
 
     @cached_property
     def mode(self) -> int | None:
@@ -161,21 +177,22 @@ class CardInputs:
     def _clearest(self) -> Problem:
         if not self.diagnosis.relabelled:
             return self._of_parameters() or self._of_ranks() or Problem("test", self._mapped())
-        single = self.claims.clearest_of("means", "widths", "shapes")
+        single = self.single
         pair = self.claims.clearest_of("pairs")
         own = self.claims.clearest_of("own")
         others = [claim.z for claim in (single, pair) if claim is not None]
         if own is not None and own.z > _CLEARER * max(others, default=0.0):
             return Problem("quantity", self._mapped())
         if pair is not None and (single is None or pair.z > _CLEARER * single.z):
-            return Problem("pair", pair.which)
+            return Problem("pair", pair.claim.which)
         if single is None:
             return Problem("mass", self._mapped())
-        if (known := self._of_parameters()) is not None:
+        claim = single.claim
+        if claim.along is None and (known := self._of_parameters()) is not None:
             return known
-        if not single.which:
+        if not claim.which:
             return Problem("mass", self._mapped())
-        return Problem("bias" if single.family == "means" else "width", single.which)
+        return Problem("bias" if claim.kind == "mean" else "width", claim.which)
 
     def _of_parameters(self) -> Problem | None:
         if not self.off:

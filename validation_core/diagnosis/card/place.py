@@ -16,7 +16,8 @@ def where_wrong(inputs: CardInputs) -> str:
     """Say where over x q is wrong, or that no change over x is found."""
     result, problem = inputs.of(OverXQuestion), inputs.problem
     if result is None:
-        return inputs.why_not(OverXQuestion())
+        claimed = f" Claimed: {inputs.change}." if inputs.change else ""
+        return f"{inputs.why_not(OverXQuestion())}{claimed}"
     if problem.place is not None:
         region = region_text(problem.place, *inputs.names)
         unread = unread_columns(inputs)

@@ -24,6 +24,7 @@ from validation_core.text import first_text, share_text, signed_text
 from validation_core.types import Interval
 
 _NAMED = 3  # parameters that a sentence names
+_WRONG = {"width": "width", "shape": "skew or tails"}
 
 
 def clearest_test(inputs: CardInputs) -> str:
@@ -159,7 +160,8 @@ def _of_width(inputs: CardInputs) -> str:
         return f"{name}: {_width_there(problem.place)}"
     worst = inputs.worst
     if worst is None:
-        return f"{name}: q has the wrong width or shape."
+        assert inputs.single is not None, "what no size tells of is claimed"
+        return f"{name}: q has the wrong {_WRONG[inputs.single.claim.kind]}."
     rate = max(worst.coverage, key=lambda rate: rate.excess)
     covers = rate.covers
     coverage = (

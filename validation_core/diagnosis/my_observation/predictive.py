@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -21,24 +21,28 @@ _CANNOT = (
     "usually too large. A good prediction does not show that q is right."
 )
 _NAMED = 3
-_SUMMARIES: Mapping[str, Callable[[Array], Array]] = {
-    "mean": lambda x: x.mean(1),
-    "standard deviation": lambda x: x.std(1),
-    "smallest value": lambda x: x.min(1),
-    "largest value": lambda x: x.max(1),
-}
+_SUMMARIES = ("mean", "standard deviation", "smallest value", "largest value")
 
 
 def predictive(
     x_rep: Array, x_o: Array, x_names: Sequence[str], *, alpha: float, seed: int
 ) -> ObservationAnswer:
-    """Answer whether an observation (M,) is usual among predicted data (L, M)."""
-    ranked = strangeness(x_rep, x_o[None], stream(seed, "observation", "predictive"))
+    """Answer whether an observation (M,) and its summaries are usual among predicted data (L, M).
+
+    One p-value is of both, so that no summary is called rare where all is usual.
+    """
+    several = len(x_o) > 1  # one number is all of its own summaries
+    of_rep, of_o = _summaries(x_rep), _summaries(x_o[None])
+    ranked = strangeness(
+        x_rep,
+        x_o[None],
+        stream(seed, "observation", "predictive"),
+        summaries=(of_rep, of_o) if several else None,
+    )
     shares = _two_sided(x_rep, x_o)
-    summaries = {
-        title: float(_two_sided(of(x_rep)[:, None], of(x_o[None]))[0])
-        for title, of in (_SUMMARIES.items() if len(x_o) > 1 else ())
-    }
+    summaries = (
+        dict(zip(_SUMMARIES, _two_sided(of_rep, of_o[0]).tolist(), strict=True)) if several else {}
+    )
     p = float(ranked.pvalue[0])
     out = [
         x_column_name(int(at), x_names)
@@ -51,7 +55,7 @@ def predictive(
         f"Data that q predicts are unlike your observation (p {said_equals(p)}){where}."
         if p <= alpha
         else f"Your observation is usual among the data that q predicts (p {said_equals(p)}).",
-        *([f"Its {first_text(odd, _NAMED)} would be rare among them."] if odd else []),
+        *([f"Its {first_text(odd, _NAMED)} would be rare among them."] * bool(odd and p <= alpha)),
     )
     return ObservationAnswer(
         name="predictive",
@@ -64,6 +68,11 @@ def predictive(
         rows=_rows(summaries, shares, x_names),
         numbers={"draws": len(x_rep), "summaries": summaries},
     )
+
+
+def _summaries(x: Array) -> Array:
+    """Summaries (n, 4) of data (n, M)."""
+    return np.stack([x.mean(1), x.std(1), x.min(1), x.max(1)], axis=1)
 
 
 def _rows(summaries: Mapping[str, float], shares: Array, x_names: Sequence[str]) -> Rows:

@@ -184,8 +184,8 @@ def clearest_error(
     if not claims.found:
         return []
     pair = claims.clearest_of("pairs")
-    if pair is not None and len(pair.which) == 2:
-        first, second = (parameter_name(names.theta, which) for which in pair.which)
+    if pair is not None and len(pair.claim.which) == 2:
+        first, second = (parameter_name(names.theta, which) for which in pair.claim.which)
         return [f"Each parameter alone looks right; {first} and {second} together do not."]
     which = "Each parameter alone" if len(parameters) > 1 else parameter_name(names.theta, 0)
     clearest = claims.clearest(names.theta, names.x)
