@@ -47,7 +47,9 @@ def _from(nats: RunNats | None, there: bool) -> str:
             f"the median, {with_unit(nats.median)}{_off(nats.median)}."
         )
     if nats.mean > NATS[-1]:
-        return f" The {with_unit(nats.mean)} estimated here are beyond the slider{_off(nats.mean)}."
+        return (
+            f" The {with_unit(nats.mean)} estimated here are beyond the slider{_off(nats.mean)}."
+        )
     return (
         f" The slider starts beside the {with_unit(nats.mean)} estimated here."
         if nats.mean >= NATS[0]
