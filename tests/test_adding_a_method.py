@@ -92,8 +92,8 @@ def residual(monkeypatch):
             del k, benchmark
             return Line(n=n)
 
-        def least_rows(self, upload):
-            del upload
+        def least_rows(self, *, table):
+            del table
             return 20, "fits a line to half of the rows"
 
         def effects(self, outcome):

@@ -2,10 +2,15 @@
 
 import itertools
 import re
+from functools import cache
 
+import numpy as np
 import pytest
 
+from validation_core.diagnosis.plan import method_obstacle
 from validation_core.sweep.advice import WANTS, Situation, advise, calibration
+from validation_core.tables import TableUpload
+from validation_core.types import PosteriorTable
 
 
 def _named(**situation):
@@ -52,9 +57,9 @@ def test_time_too_short_for_what_is_wanted_is_said(want):
 
 @pytest.mark.parametrize("want", ["verdict", "exact"])
 @pytest.mark.parametrize("draws", [1, 2, 200])
-def test_two_pairs_teach_nothing(want, draws):
+def test_five_pairs_teach_nothing(want, draws):
     """Half of them would have to train the network."""
-    advice = advise(Situation(pairs=2, draws=draws, want=want))
+    advice = advise(Situation(pairs=5, draws=draws, want=want))
     assert not advice.method.runs_network
     assert draws > 1 or advice.method.name == "sbc"
 
@@ -79,11 +84,11 @@ def test_an_asymptotic_test_is_not_called_exact():
 @pytest.mark.parametrize("want", WANTS)
 def test_advice_fits_the_budget(want):
     """The named method never asks for more true pairs than there are."""
-    grid = itertools.product((2, 50, 1000), (0, 40_000), (1, 10, 500), (1.0, 600.0))
+    grid = itertools.product((5, 50, 1000), (0, 40_000), (1, 10, 500), (1.0, 600.0))
     for pairs, more, draws, seconds in grid:
         at = Situation(pairs=pairs, more=more, draws=draws, seconds=seconds, want=want)
         result = advise(at)
-        assert result.method.budget(pairs, draws).p <= pairs + more
+        assert result.method.budget(pairs, draws).p <= result.rows(at) <= pairs + more
         assert result.why
         assert all(result.why)
         assert result.limits
@@ -92,10 +97,42 @@ def test_advice_fits_the_budget(want):
         assert not re.search(r"\b1 (draws|pairs)\b|\d{5}", " ".join((*result.why, result.limits)))
 
 
+@pytest.fixture(scope="module")
+def tables():
+    """Uploads by their rows and draws: tables of standard normals, each made once."""
+
+    @cache
+    def table(rows, draws):
+        truth, x, q = (np.random.default_rng(0).normal(size=size)
+                       for size in ((rows, 2), (rows, 2), (rows, draws, 2)))  # fmt: skip
+        return TableUpload(PosteriorTable(truth, x, q), ("a", "b"), "")
+
+    return table
+
+
+@pytest.mark.parametrize("want", WANTS)
+def test_no_test_that_is_named_is_refused(want, tables):
+    grid = itertools.product(
+        (5, 9, 10, 39, 40, 45, 49, 50, 100), (0, 15, 500, 1500), (1, 2, 20), (1.0, 60.0)
+    )
+    for pairs, more, draws, seconds in grid:
+        at = Situation(pairs=pairs, more=more, draws=draws, seconds=seconds, want=want)
+        advice = advise(at)
+        table = tables(advice.rows(at), draws)
+        for method in filter(None, (advice.method, advice.instead)):
+            assert method_obstacle(method, table) is None, (at, method)
+
+
+def test_uniform_is_named_where_a_quarter_of_all_rows_can_calibrate_it():
+    """Of 600 rows 150 calibrate, 3 for each of 50 tested draws; of 30 none do."""
+    assert calibration(Situation(pairs=100, more=500)) == 3
+    assert calibration(Situation(pairs=5, more=25)) == 0
+
+
 @pytest.mark.parametrize(
     "wrong",
-    [{"pairs": 1}, {"pairs": 9, "draws": 0}, {"pairs": 9, "more": -1}, {"pairs": 9, "seconds": 0}],
+    [{"pairs": 4}, {"pairs": 9, "draws": 0}, {"pairs": 9, "more": -1}, {"pairs": 9, "seconds": 0}],
 )
 def test_a_situation_that_cannot_be(wrong):
-    with pytest.raises(ValueError, match="at least 2 true pairs"):
+    with pytest.raises(ValueError, match="at least 5 true pairs"):
         Situation(**wrong)

@@ -9,7 +9,7 @@ from pages.divergence import figures
 from pages.divergence.controls import MOST, unfinished
 from tests.conftest import ROOT
 from validation_core import engine
-from validation_core.bayes import MODELS, HeartTransplants, Hospitals
+from validation_core.bayes import MODELS, GLMBinomial, HeartTransplants, Hospitals
 from validation_core.bayes.algorithms import ALGORITHMS, possible
 from validation_core.bayes.laplace import Laplace
 from validation_core.symmetric_divergence import MS, Plan, Terms, figure, views
@@ -391,7 +391,12 @@ def test_vi_that_could_go_on_is_said_to():
     assert unfinished(_plan()) == "", "Laplace has settled"
     vi = {"inferences": (ALGORITHMS["vi"],)}
     assert "after 3,000 iterations" in unfinished(_plan(iterations=(100, 3000), **vi))
-    assert unfinished(_plan(iterations=(100, MOST[-1]), **vi)) == ""
+    longest = {"iterations": (100, MOST[-1])}
+    assert unfinished(_plan(**longest, models=(Hospitals(),), **vi)) == ""
+    slow = {"models": (GLMBinomial(), HeartTransplants())}
+    said = unfinished(_plan(**longest, **slow, **vi))
+    assert "30,000 iterations on Peregrine falcons and Heart transplants," in said
+    assert unfinished(_plan(**longest, **slow)) == "", "Laplace has settled"
 
 
 def test_no_run_yet_is_an_empty_panel():

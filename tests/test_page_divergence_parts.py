@@ -16,6 +16,7 @@ from validation_core.store import Store
 from validation_core.symmetric_divergence import MS, InferenceRun, nats_text
 from validation_core.symmetric_divergence import terms as dataset_terms
 from validation_core.symmetric_divergence.learned import ClassifierDivergence
+from validation_core.symmetric_divergence.terms import RunNats, run_nats, spread
 
 K = 12
 
@@ -260,20 +261,19 @@ def test_a_q_too_narrow_to_be_seen_is_said():
     assert all("q is too narrow" in one for one in captions)
 
 
-def meaning_part(nats):
+def meaning_part(nats, there=True):
     from pages.divergence import meaning
 
-    meaning.show(nats)
+    meaning.show(nats, there=there)
 
 
 @pytest.mark.parametrize(
     ("nats", "start", "words"),
     [(0.2, 0.2, "starts beside"), (4e7, 10, "beyond the slider"), (-0.1, 1e-3, "no estimate"),
-     (float("nan"), 1e-3, "no estimate"), (float("inf"), 10, "no estimate"),
-     (None, 1e-3, "estimated here yet"), (1, 1, "beside the 1 nat estimated")],
+     (None, 1e-3, "no estimate"), (1, 1, "beside the 1 nat estimated")],
 )  # fmt: skip
 def test_the_meaning_of_nats(nats, start, words):
-    app = shown(meaning_part, nats)
+    app = shown(meaning_part, nats and RunNats(nats, nats, few=False, auc=0.75))
     head, numbers = unpacked(app)
     assert head["at"] == pytest.approx([start], rel=0.02)
     assert words in said(app)
@@ -281,6 +281,38 @@ def test_the_meaning_of_nats(nats, start, words):
     assert [each for each in units if each.endswith("is")] == ["1 nat is"]
     captions = sentences(head, numbers, head["panels"][0]["caption"])
     assert "AUC 0.624" in captions[46], "Phi(sqrt(0.2 / 2)), at 0.1995"
+
+
+def test_a_mean_that_few_carry_is_not_what_draws_look_like():
+    """Heart transplants, VI after 30,000 iterations: the AUC is that of 0.04 nats, not of 166."""
+    app = shown(meaning_part, RunNats(165.6, 0.0406, few=True, auc=0.55))
+    head, _ = unpacked(app)
+    assert head["at"] == pytest.approx([0.0406], rel=0.06)
+    assert "sd apart" not in said(app)
+    assert "carry the mean, 166 nats: the slider starts at the median, 0.041 nats." in said(app)
+    assert "tells true values from q's draws with AUC 0.55" in said(app)
+    below = shown(meaning_part, RunNats(3.1, -0.007, few=True, auc=0.48))
+    assert unpacked(below)[0]["at"] == pytest.approx([1e-3])
+    far = said(shown(meaning_part, RunNats(1e4, 100.0, few=True, auc=1.0)))
+    assert "the median, 100 nats: of two normals of one width, the means would be 10 sd" in far
+
+
+def test_nothing_yet_has_no_nats():
+    assert "estimated here yet" in said(shown(meaning_part, None, False))
+
+
+def test_nats_of_a_run_say_who_carries_their_mean():
+    run, found = ran()
+    nats = run_nats(run, found)
+    usual = spread(found)
+    assert (nats.mean, nats.auc) == pytest.approx((usual.mean[0], usual.auc[0]))
+    truth = found.truth.copy()
+    truth[3] += 1e6
+    one = run_nats(run, dataclasses.replace(found, truth=truth))
+    assert one.few
+    assert one.typical == one.median == pytest.approx(nats.median, rel=0.5)
+    truth[3] = np.inf
+    assert run_nats(run, dataclasses.replace(found, truth=truth)) is None
 
 
 def augmented_part():

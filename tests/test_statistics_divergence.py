@@ -186,6 +186,14 @@ def test_a_classifier_that_overlooks_a_part_finds_less():
     assert result.d.mean() == pytest.approx(coarse, abs=0.015)
 
 
+def test_a_logit_that_no_slope_calibrates_can_find_more_than_there_is():
+    """The cube of the log ratio of N(1/2, 1) and N(-1/2, 1), whose divergence is 1."""
+    rng = np.random.default_rng(0)
+    truth, draws = 0.5 + rng.standard_normal(20_000), rng.standard_normal((20_000, 20)) - 0.5
+    found = classifier_divergence.from_logits(truth**3, draws**3, rng)
+    assert divergence_mean.means(found.d).low > 1
+
+
 @pytest.mark.parametrize("spread", [1.0, 10.0])
 def test_a_classifier_that_sees_nothing_finds_nothing(spread):
     trials, least = 400, 0

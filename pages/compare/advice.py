@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.ui import forms
+from validation_core.methods.base import RANK_ROWS
 from validation_core.sweep.advice import WANTS, Situation, advise, calibration
 
 
@@ -12,7 +13,7 @@ def advisor() -> None:
     questions, answer = st.columns([2, 3], gap="large")
     with questions:
         want = forms.choice("I want", list(WANTS), "want", words=WANTS.__getitem__, draw=st.radio)
-        pairs = forms.number("True pairs (θ, x) to test on", 2, 1_000_000, 1000, "pairs")
+        pairs = forms.number("True pairs (θ, x) to test on", RANK_ROWS, 1_000_000, 1000, "pairs")
         more = forms.number(
             "Further pairs my simulator could give",
             0,
@@ -33,9 +34,13 @@ def advisor() -> None:
         st.markdown(f"**What it cannot do.** {advice.limits}")
         if advice.instead is not None:
             st.markdown(f"**Beside it: {advice.instead.label}.** {advice.instead_why}")
-        budget = advice.method.budget(at.pairs, at.draws)
+        rows = advice.rows(at)
+        learns = ", those to learn from included," * advice.method.runs_network
         m = calibration(at)
         room = (
             f"Uniform could afford m = {m} here." if m else "Uniform has nothing to calibrate on."
         )
-        st.caption(f"It would use {budget.p:,} draws from p and {budget.q:,} from q. {room}")
+        st.caption(
+            f"It would use {rows:,} true pairs{learns} and up to {rows * at.draws:,} draws from q. "
+            f"{room}"
+        )

@@ -20,7 +20,8 @@ def show(run: InferenceRun) -> None:
     st.markdown(
         "Many estimators give draws and no density. A classifier that learns to tell true "
         "values from q's draws estimates log p − log q by its logit. Its divergence is an "
-        "**estimate**, on average at most the true one: it misses what the classifier misses."
+        "**estimate**, usually below the true one, since it misses what the classifier misses; a "
+        "badly calibrated classifier can also exceed it."
     )
     task = ClassifierDivergence(of=run)
     if reason := task.obstacle:

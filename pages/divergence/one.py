@@ -13,7 +13,7 @@ from validation_core.bayes import Hospitals
 from validation_core.bayes.algorithms import possible
 from validation_core.symmetric_divergence import InferenceRun, Plan, RunResult
 from validation_core.symmetric_divergence.shipped import FIRST
-from validation_core.symmetric_divergence.terms import mean
+from validation_core.symmetric_divergence.terms import run_nats
 
 
 def _choose(plan: Plan) -> InferenceRun:
@@ -66,7 +66,7 @@ def show(plan: Plan, *, begin: bool, watched: str) -> None:
     terms.show(run, left)
     bounds.show(run, left, begin=begin)
     opened.show(run, left if begin else None)
-    meaning.show(mean(run, left) if left is not None else None)
+    meaning.show(run_nats(run, left) if left is not None else None, there=left is not None)
     augmented.show()
     learned.show(run)
     joint.show(run)

@@ -38,9 +38,10 @@ def show(run: InferenceRun, result: RunResult | None) -> None:
     st.caption(
         f"The {len(terms.places)} terms are on an axis that is linear near 0 and logarithmic "
         f"beyond, so that none is cut off. Their mean is shown again among {FLIPS:,} means of "
-        "the same terms with random signs, in sds of these. If q were correct, each term "
-        "would be as often below 0 as above, and the red line among these means would be a "
-        "draw of the grey histogram."
+        "the same terms with random signs, in sds of these. If q were correct, every term "
+        "would be 0. The test asks less: whether terms fall as often below 0 as above, as they "
+        "would if z and z~ could swap places. Then the red line among these means would be a draw "
+        "of the grey histogram."
     )
 
 

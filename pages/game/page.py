@@ -112,7 +112,7 @@ def _plot(dealt: Deal, drawn: plots.RoundPlots, telling: plot_power.PlotPower | 
         low, high = telling.interval(plot)
         words = (
             f"Red dashes: mean of {plot_power.REPEATS} other rounds with this q. {about.test}: p "
-            f"{said_equals(drawn.pvalues[plot])} here{dealt.chosen_text(drawn.pvalues[plot])}; of "
+            f"{said_equals(drawn.pvalues[plot])} here{dealt.chosen_text}; of "
             f"those others it rejects {telling.found[plot]} at 5% "
             f"(95% interval {share_text(low)} to {share_text(high)})."
         )

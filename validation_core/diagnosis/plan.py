@@ -108,7 +108,7 @@ def slots_obstacle(upload: Upload) -> str | None:
 
 def _too_few(method: Method, upload: Upload) -> str | None:
     """Whether half of the rows, or as many as the method keeps, are too few for it."""
-    least, does = method.least_rows(upload)
+    least, does = method.least_rows(table=isinstance(upload, TableUpload))
     if upload.n >= least:
         return None
     return f"It {does} and needs at least {least} rows; got {upload.n}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from itertools import count
 from typing import NamedTuple
 
 from validation_core.game.plots import Plot, simulate_plots
@@ -14,7 +15,7 @@ from validation_core.rng import stream
 ANSWERS = 4
 """Answers to choose from in a round."""
 _LEVEL = 0.05
-_TRIES = 30
+_TRIES = 30  # for a plot, before another takes its turn
 
 
 class Deal(NamedTuple):
@@ -25,15 +26,10 @@ class Deal(NamedTuple):
     answers: tuple[Defect, ...]
     """ANSWERS of them, the right one among them, in the order in which they are shown."""
 
-    def chosen_text(self, pvalue: float) -> str:
-        """What the round's p-value was chosen for, to follow "here"; empty where none was found.
-
-        Args:
-            pvalue: of the plot's test.
-        """
-        if (pvalue <= _LEVEL) == (self.round.defect == "none"):
-            return ""
-        side = "above" if pvalue > _LEVEL else "at most"
+    @property
+    def chosen_text(self) -> str:
+        """What the round's p-value was chosen for, to follow "here"."""
+        side = "above" if self.round.defect == "none" else "at most"
         return f", in a round dealt until p was {side} {_LEVEL:.0%}"
 
     @property
@@ -48,7 +44,8 @@ def deal(seed: int, level: Level, number: int) -> Deal:
 
     The plot is one that can tell the defect from the other answers. Simulations are drawn anew
     until its own test rejects at 5%, and for a correct q until it does not, so that there is
-    something to be seen.
+    something to be seen: where one plot's test does not in 30 tries, another that can tell the
+    defect takes its turn.
 
     Raises:
         ValueError: for a number outside the game, or a level that it has not.
@@ -62,14 +59,18 @@ def deal(seed: int, level: Level, number: int) -> Deal:
     defect = list(DEFECTS)[int(rng.integers(len(DEFECTS)))]
     up = bool(rng.integers(2))
     plots = [plot for plot, tells in TELLS.items() if defect in tells]
-    plot = plots[int(rng.integers(len(plots)))]
+    start = int(rng.integers(len(plots)))
+    in_turn = (*plots[start:], *plots[:start])
+    first = Round(defect, level, seed, number, up)
+    tries = (
+        (replace(first, number=number + ROUNDS * i), in_turn[i // _TRIES % len(in_turn)])
+        for i in count()
+    )
+    hidden, plot = next((one, seen) for one, seen in tries if _shows(one, seen))
     others = [d for d in DEFECTS if d != defect and not alike(plot, d, defect)]
     chosen = [others[i] for i in rng.permutation(len(others))[: ANSWERS - 1]]
     answers = tuple(d for d in DEFECTS if d in {defect, *chosen})
-    first = Round(defect, level, seed, number, up)
-    tries = (replace(first, number=number + ROUNDS * i) for i in range(_TRIES))
-    seen = (one for one in tries if _shows(one, plot))
-    return Deal(next(seen, first), plot, answers)
+    return Deal(hidden, plot, answers)
 
 
 def _shows(hidden: Round, plot: Plot) -> bool:

@@ -32,7 +32,6 @@ TELLS: Mapping[Plot, Mapping[Defect, str]] = {
     },
     "units": {
         "none": "blue and orange agree but for chance.",
-        "biased": "blue is orange moved to one side.",
         "narrow": "blue is wider than orange.",
         "wide": "blue is narrower than orange.",
         "missed": "a blue bump on the left where orange has none.",
@@ -51,7 +50,11 @@ TELLS: Mapping[Plot, Mapping[Defect, str]] = {
         "wide": "the line rises above the diagonal. q's intervals hold too many true values.",
     },
 }
-"""By plot, the defects that it gives away, and how."""
+"""By plot, the defects that it gives away, and how.
+
+No shift of q in its own units: that plot's test ranks distances from the centre, which a small
+shift hardly changes.
+"""
 _ALIKE: Mapping[Plot, tuple[tuple[Defect, Defect], ...]] = {
     "ranks": (("none", "blind"), ("wide", "blind"), ("wide", "tails"), ("tails", "blind")),
     "ecdf": (("none", "blind"), ("wide", "blind"), ("wide", "tails"), ("biased", "missed"),

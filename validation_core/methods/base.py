@@ -241,9 +241,9 @@ class Method(Specification):
         """Largest number of rows of each side that a fixed test of blocks reads."""
         return self.budget(upload.n, 1).p
 
-    def least_rows(self, upload: Upload) -> tuple[int, str]:
-        """Fewest rows of an upload that it can run on, and its use of them."""
-        del upload
+    def least_rows(self, *, table: bool) -> tuple[int, str]:
+        """Fewest rows of a table, else of two samples, that it can run on, and its use of them."""
+        del table
         if self.is_fixed:
             return RANK_ROWS, "ranks every row"
         return LEARN_ROWS, "learns its score on half of the rows"

@@ -147,8 +147,8 @@ class CoLT(Method):
             outputs=self.outputs,
         )
 
-    def least_rows(self, upload: Upload) -> tuple[int, str]:
-        del upload
+    def least_rows(self, *, table: bool) -> tuple[int, str]:
+        del table
         return LEAST_ROWS, "learns its centre on half of the rows, a quarter of them held out,"
 
     def obstacle(self, upload: Upload) -> str | None:

@@ -26,7 +26,6 @@ from validation_core.types import (
     MethodStyle,
     Outcome,
     Paper,
-    PosteriorTable,
     PowerCell,
     Scores,
 )
@@ -154,8 +153,8 @@ class MMDFuse(Method):
     def most_rows(self, upload: Upload) -> int:
         return min(self.budget(upload.n, 1).p, mmd.LARGEST // 2)
 
-    def least_rows(self, upload: Upload) -> tuple[int, str]:
-        if isinstance(upload.data, PosteriorTable):
+    def least_rows(self, *, table: bool) -> tuple[int, str]:
+        if table:
             return (
                 2 * _SIDE_ROWS,
                 "takes the true values of half of the rows and a draw of q at each of the others",

@@ -131,8 +131,8 @@ class SKL(Method):
     def known_scores(self, upload: Upload) -> TableScores | None:
         return log_ratio.of_densities(upload.densities)
 
-    def least_rows(self, upload: Upload) -> tuple[int, str]:
-        del upload
+    def least_rows(self, *, table: bool) -> tuple[int, str]:
+        del table
         return RANK_ROWS, "averages over rows"
 
     def obstacle(self, upload: Upload) -> str | None:

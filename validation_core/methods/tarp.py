@@ -117,8 +117,8 @@ class TARP(Method):
         del k, benchmark
         return References(reference=self.reference, metric=self.metric, train=max(n, FEWEST))
 
-    def least_rows(self, upload: Upload) -> tuple[int, str]:
-        del upload
+    def least_rows(self, *, table: bool) -> tuple[int, str]:
+        del table
         return 2 * RANK_ROWS, "learns the box of its references on half of the rows"
 
     def squared(self, upload: Upload) -> Sequence[Range]:

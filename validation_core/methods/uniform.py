@@ -73,15 +73,26 @@ class Uniform(Method):
         del k
         return Budget(self.m * n, n)
 
+    @staticmethod
+    def calibration_rows(n: int, *, table: bool) -> int:
+        """True values to calibrate with in a table, else in two samples, of n rows.
+
+        Half of the rows train the score. A table's other half is split by x: a quarter is left.
+        """
+        held_out = n - round(n / 2)
+        return held_out // 2 if table else held_out
+
+    @classmethod
+    def most_m(cls, n: int, *, table: bool) -> int:
+        """Largest m that leaves enough tested draws; 0 where there are too few rows for any."""
+        return cls.calibration_rows(n, table=table) // _UNIFORM_POINTS
+
     def obstacle(self, upload: Upload) -> str | None:
-        # A table's held-out half is split by x: a quarter of its rows is left to calibrate with.
-        held_out = upload.n - round(upload.n / 2)
         table = isinstance(upload.data, PosteriorTable)
-        rows = held_out // 2 if table else held_out
-        points = rows // self.m
-        if points >= _UNIFORM_POINTS:
+        most = self.most_m(upload.n, table=table)
+        if self.m <= most:
             return None
-        most = rows // _UNIFORM_POINTS
+        rows = self.calibration_rows(upload.n, table=table)
         remedy = f"m up to {most} would fit" if most else "there are too few rows for any m"
         beside = " Within x covers the same question." * table  # two samples have no x
         return (

@@ -26,8 +26,9 @@ def from_logits(truth: ArrayLike, draws: ArrayLike, rng: np.random.Generator) ->
 
     A calibrated logit is the log ratio of the laws of the logit itself under p and q, so that
     its mean d is the symmetric divergence of these two laws: at most that of p and q, by as much
-    as the classifier overlooks. Logits are made calibrated by a slope, learnt by logistic
-    regression on one half of the rows and used on the other, and the other way round.
+    as the classifier overlooks. Logits are calibrated by a slope alone, learnt by logistic
+    regression on one half of the rows and used on the other, and the other way round: where they
+    are no multiple of a calibrated logit, as the cube of one, their mean d can exceed it.
 
     Args:
         truth: logits of "this is the truth" (n,), of rows the classifier did not learn from.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from validation_core.methods import LC2ST, SBC, TARP, CoLT, Multiple, Uniform, WithinX
-from validation_core.methods.base import Method
+from validation_core.methods.base import LEARN_ROWS, RANK_ROWS, Method
 from validation_core.text import count_text
 
 Want = Literal["verdict", "exact", "place", "observation"]
@@ -25,7 +25,6 @@ _FEW_DRAWS = 20  # of q at an x: fewer make ranks coarse and a ball's mass noisy
 _QUICK = 5.0  # seconds in which no network is worth training
 _FEW_POINTS = 200  # test points below which asymptotic laws are not to be trusted
 _MOST_M = 50  # the variance that calibration adds falls as 1/m: more calibration draws buy little
-_LEAST_ROWS = 40  # half of them train, a quarter of those are held out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,9 +41,9 @@ class Situation:
     want: Want = "verdict"
 
     def __post_init__(self) -> None:
-        if self.pairs < 2 or self.draws < 1 or self.more < 0 or self.seconds <= 0:
+        if self.pairs < RANK_ROWS or self.draws < 1 or self.more < 0 or self.seconds <= 0:
             raise ValueError(
-                "Advice needs at least 2 true pairs, 1 draw of q at each x, no negative number of "
+                f"Advice needs at least {RANK_ROWS} true pairs, 1 draw of q at each x, no negative number of "
                 f"further pairs and some time; got {self.pairs}, {self.draws}, {self.more} and "
                 f"{self.seconds:g} s. Change what is too small."
             )
@@ -60,15 +59,29 @@ class _Advice(NamedTuple):
     """Method to run beside it, or instead where it is in doubt."""
     instead_why: str
 
+    def rows(self, at: Situation) -> int:
+        """True pairs that it takes, those to learn from included: further ones for Uniform."""
+        return at.pairs + (at.more if isinstance(self.method, Uniform) else 0)
+
 
 def advise(at: Situation) -> _Advice:
-    """Recommend a method for a situation."""
-    return _WANTED[at.want](at)
+    """Recommend a method for a situation, and another beside it where there are rows for it."""
+    advice = _WANTED[at.want](at)
+    if advice.instead is None or _least_rows(advice.instead) <= advice.rows(at):
+        return advice
+    return advice._replace(instead=None, instead_why="")
 
 
 def calibration(at: Situation) -> int:
-    """Affordable m of Uniform: further true pairs for each test point, at most 50."""
-    return min(_MOST_M, at.more // at.pairs)
+    """Affordable m of Uniform: further true pairs for each of those to test on, at most 50, and no
+    more than a table of all of them has rows for."""
+    return min(_MOST_M, at.more // at.pairs, Uniform.most_m(at.pairs + at.more, table=True))
+
+
+def _least_rows(method: Method) -> int:
+    """Fewest rows of a table that a method runs on."""
+    least, _ = method.least_rows(table=True)
+    return max(least, RANK_ROWS)
 
 
 def _verdict(at: Situation) -> _Advice:
@@ -79,7 +92,8 @@ def _verdict(at: Situation) -> _Advice:
         return _Advice(
             Uniform(m=m),
             (
-                f"{at.more:,} further true pairs give each of the {at.pairs:,} test points m = "
+                f"With {at.more:,} further true pairs a table has {at.pairs + at.more:,} rows: "
+                "half of them train the score, and a quarter give each tested draw of q m = "
                 f"{m} calibration draws of its own.",
                 "The variance that calibration adds to a rank falls as 1/m"
                 + (f"; beyond {_MOST_M} little is gained." if m == _MOST_M else "."),
@@ -88,9 +102,9 @@ def _verdict(at: Situation) -> _Advice:
             ),
             "It needs the most draws from p of all.",
             Multiple(),
-            f"The same question with {at.pairs:,} draws from p, if its law may be asymptotic.",
+            "The same question without calibration draws, if its law may be asymptotic.",
         )
-    if at.pairs < _LEAST_ROWS:
+    if at.pairs < _least_rows(Multiple()):
         return _untrained(at)
     if at.draws >= _FEW_DRAWS:
         return _Advice(
@@ -137,7 +151,7 @@ def _exact(at: Situation) -> _Advice:
             SBC(),
             "Exact for each parameter, with no network.",
         )
-    if at.draws >= 2 and at.pairs >= _LEAST_ROWS:
+    if at.draws >= 2 and at.pairs >= _least_rows(WithinX()):
         return _Advice(
             WithinX(),
             (
@@ -161,13 +175,13 @@ def _exact(at: Situation) -> _Advice:
 def _untrained(at: Situation) -> _Advice:
     """The test for a moment, or for few pairs: ranks of the draws themselves, exact for any q."""
     lacking = f"{at.seconds:g} s train no network"
-    if at.seconds >= _QUICK:
+    if at.pairs < LEARN_ROWS:
         lacking = f"{at.pairs} pairs are too few to learn a score from"
     why = (
         f"{lacking}; ranks of the draws themselves need none, and are exactly uniform under q = "
         "p.",
     )
-    if at.draws < _FEW_DRAWS:
+    if at.draws < _FEW_DRAWS or at.pairs < _least_rows(TARP(reference="x")):
         return _Advice(
             SBC(),
             (*why, "It names the parameters that are off."),
@@ -192,8 +206,10 @@ def _longer(at: Situation) -> tuple[str, ...]:
 
 
 def _place(at: Situation) -> _Advice:
-    few = at.draws < _FEW_DRAWS or at.pairs < _LEAST_ROWS
-    have = f"{count_text(at.pairs, 'pair')} with {count_text(at.draws, 'draw')}"
+    if at.pairs < (least := _least_rows(CoLT())):
+        return _untrained(at)._replace(
+            limits=f"It does not say where: that takes at least {least} true pairs."
+        )
     return _Advice(
         CoLT(),
         (
@@ -202,9 +218,8 @@ def _place(at: Situation) -> _Advice:
             "Its p-value is exact, its place was learnt on other rows.",
             *_longer(at),
         ),
-        f"{have} each are few to learn a place from: bring at least {_LEAST_ROWS} pairs with "
-        f"{_FEW_DRAWS} draws."
-        if few
+        f"It learns a place from few draws, {at.draws} at each x: bring at least {_FEW_DRAWS}."
+        if at.draws < _FEW_DRAWS
         else "It names one region at each x: further errors elsewhere may stay unnamed.",
         LC2ST(points=1),
         "It asks at one x and colours q's draws there by what is wrong.",
@@ -212,6 +227,10 @@ def _place(at: Situation) -> _Advice:
 
 
 def _observation(at: Situation) -> _Advice:
+    if at.pairs < (least := _least_rows(LC2ST(points=1))):
+        return _untrained(at)._replace(
+            limits=f"It asks at all x together: one x takes at least {least} true pairs."
+        )
     return _Advice(
         LC2ST(points=1),
         (

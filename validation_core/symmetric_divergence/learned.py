@@ -39,7 +39,8 @@ class DivergenceComparison:
     """Both estimates of the divergence from the same n simulations, in nats."""
 
     estimate: divergence_mean.Divergence
-    """Estimate by the classifier: a lower bound of the divergence, but for noise."""
+    """Estimate by the classifier: below the divergence by what it misses, or above it where its
+    logits are badly calibrated."""
     exact: divergence_mean.Divergence
     """Estimate by the log densities."""
     d_estimate: Array

@@ -270,8 +270,8 @@ def how_to_read(run: InferenceRun, result: RunResult, places: int) -> str:
     fit = f"{q.partition(',')[0]} would fit the blue points"
     more = " The picture shows the two chosen coordinates only." * (run.model.dims[0] > 2)
     return (
-        f"{blue} Orange {q}, are q.{more}{few} If q were correct, the orange {fit}, and z and z~ "
-        "could swap places: d would be as often below 0 as above."
+        f"{blue} Orange {q}, are q.{more}{few} If q were correct, the orange {fit}, z and z~ "
+        "could swap places, and every d would be 0."
     ).replace("circles, are", "circles are")
 
 

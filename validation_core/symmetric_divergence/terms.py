@@ -28,6 +28,7 @@ from validation_core.symmetric_divergence.runs import (
     RunResult,
     importance_sample_size,
     simulate_datasets,
+    summarise_terms,
 )
 from validation_core.text import count_text
 from validation_core.types import Array, Float, Integers
@@ -168,12 +169,38 @@ def histogram_on_scale(d: Array, axis: SymlogScale) -> tuple[Array, NDArray[np.i
     return edges, histograms.reshape(*d.shape[:-1], last - first)
 
 
-def mean(run: InferenceRun, found: RunResult) -> float:
-    """Divergence of a run in nats over the data sets with a q, at the inference's own M."""
+class RunNats(NamedTuple):
+    """Divergence of a run in nats, at the inference's own M, over the data sets with a q."""
+
+    mean: float
+    median: float
+    few: bool
+    """Whether a few data sets carry the mean: most of it is one's, or the tail of |d| is heavy."""
+    auc: float
+    """Chance that the truth's log weight exceeds that of q's draw, ties half."""
+
+    @property
+    def typical(self) -> float:
+        """The mean; the median where a few data sets carry the mean."""
+        return self.median if self.few else self.mean
+
+
+def run_nats(run: InferenceRun, found: RunResult) -> RunNats | None:
+    """Nats of a run; None where fewer than two data sets have a q, or a term is not finite."""
     d = divergence_rows.importance_weighted(
         found.weights.truth, found.weights.draws, (importance_sample_size(run.inference),)
+    )[:, found.ok]
+    if d.shape[1] < 2 or not np.isfinite(d).all():
+        return None
+    summary = summarise_terms(d)
+    heavy = _tail(np.abs(d[0])) > pareto_tail.HEAVY
+    auc = divergence_rows.paired_auc(d, np.zeros((*d.shape, 1)))
+    return RunNats(
+        float(summary.mean[0]),
+        float(summary.median[0]),
+        heavy or bool(summary.dominated[0]),
+        float(auc[0]),
     )
-    return float(np.mean(d[0, found.ok])) if found.ok.any() else float("nan")
 
 
 DRAWS = 240

@@ -314,8 +314,8 @@ def _learned(nats: LearnedDivergence) -> str:
             "was reversed)."
         )
     return (
-        f"Symmetric divergence, as far as the shared classifier sees: {interval}, a lower "
-        f"estimate on {nats.rows} held-out rows: it misses what the classifier misses. Its "
-        f"logits were multiplied by {nats.slope:.2f}, learnt on other rows, to make them log "
-        "ratios."
+        f"Symmetric divergence, as far as the shared classifier sees: {interval} on "
+        f"{nats.rows} held-out rows, usually less than the true one: it misses what the "
+        "classifier misses, though a badly calibrated one can exceed it. Its logits were "
+        f"multiplied by {nats.slope:.2f}, learnt on other rows, to make them log ratios."
     )
