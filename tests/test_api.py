@@ -309,6 +309,11 @@ def test_numbers_of_numpy_are_numbers(store, table):
     assert [asdict(cell) for cell in given.cells] == [asdict(cell) for cell in plain.cells]
     here = npt.observation(table, np.int64(3), local=False, progress=False)
     np.testing.assert_array_equal(here.x_o, npt.observation(table, 3, local=False).x_o)
+    run = {"model": "hospitals", "inference": "laplace", "engine": "serial", "store": store}
+    figure, iterations, datasets, m = np.array([2, 10, 3, 5])
+    found = npt.divergence(**run, figure=figure, iterations=iterations, datasets=datasets, m=m)
+    same = npt.divergence(**run, figure=2, iterations=10, datasets=3, m=5)
+    assert found.to_json() == same.to_json()
     assert npt.run("sbc", table, seed=np.int64(3)).pvalue == npt.run("sbc", table, seed=3).pvalue
 
 
@@ -447,6 +452,13 @@ def test_posteriors_of_the_same_simulations_are_compared(table, store):
         npt.compare([table, npt.Table(theta + 1, x, q)], store=store)
     with pytest.raises(ValueError, match="The reference is one of"):
         npt.compare({"a": table, "b": wide}, reference="c", store=store)
+    for place in (-3, 2):
+        with pytest.raises(ValueError, match=f"a place from -2 to 1; got {place}"):
+            npt.compare([table, wide], reference=place, store=store)
+    with pytest.raises(TypeError, match=r"a place from -2 to 1; got 1\.0"):
+        npt.compare([table, wide], reference=1.0, store=store)
+    last = npt.compare({"narrow": table, "right": wide}, reference=np.int64(-1), store=store)
+    assert last.to_json() == turned.to_json()
 
 
 def test_divergence_of_inference_from_the_posterior(store):
@@ -466,8 +478,14 @@ def test_divergence_of_inference_from_the_posterior(store):
     assert shown(result)
     with pytest.raises(ValueError, match="A model is one of"):
         npt.divergence("nothing", store=store)
-    with pytest.raises(ValueError, match="Figures are 1, 2 and 3"):
-        npt.divergence("hospitals", figure=4, store=store)
+    for figure in (4, 1.0, 1.5):
+        with pytest.raises(ValueError, match="Figures are 1, 2 and 3"):
+            npt.divergence("hospitals", figure=figure, store=store)
+    for m in (3, 5.0, [1, 1]):
+        with pytest.raises(ValueError, match="M is one or more of"):
+            npt.divergence("hospitals", figure=3, m=m, store=store)
+    with pytest.raises(ValueError, match=r"1 or more; got 10\.5"):
+        npt.divergence("hospitals", iterations=10.5, store=store)
     with pytest.raises(ValueError, match="needs a closed form"):
         npt.divergence("hospitals", "exact", store=store)
 

@@ -61,6 +61,19 @@ def test_weights_are_the_proposal_over_the_prior():
     np.testing.assert_allclose(table.theta.std(0), 1.5 * np.sqrt(V), rtol=0.15)
 
 
+def test_a_level_far_above_the_spread_changes_no_weight():
+    level = 1e9
+    draw, usual = sampler(), made(width=1.5)
+    high = made(
+        width=1.5,
+        x_o=X_O + level,
+        prior_log_prob=lambda theta: log_prior(theta - level),
+        sample=lambda x, k: level + draw(x - level, k),
+    )
+    np.testing.assert_allclose(high.theta_q - level, usual.theta_q, atol=1e-4)
+    np.testing.assert_allclose(high.log_w_draws, usual.log_w_draws, atol=1e-3)
+
+
 @pytest.mark.parametrize(("d", "width"), [(1, 1), (3, 1), (5, 2), (10, 2)])
 def test_it_is_wider_for_more_parameters(d, width):
     assert made(40, 100, x_o=np.full(d, 0.3)).around == width

@@ -56,6 +56,18 @@ def test_numpy_functions_are_simulated_drawn_and_diagnosed(checked):
     assert checked(sample=lambda x, k: x[:, None] + 0 * draws(np.random, x, k)).pvalue < 0.01
 
 
+@pytest.mark.parametrize("bias", [0, 2])
+def test_a_level_far_above_the_spread_hides_no_bias(checked, bias):
+    rng, level = np.random.default_rng(1), 1e9
+    result = checked(
+        prior=lambda n: level + rng.standard_normal((n, 2)),
+        sample=lambda x, k: (x[:, None] + level) / 2 + bias + draws(rng, x, k),
+    )
+    assert (result.pvalue < 0.01) == bool(bias)
+    theta_q = result.table.arrays()["theta_q"]
+    assert len(np.unique(theta_q)) > 0.99 * theta_q.size
+
+
 def test_torch_functions_are_given_tensors_of_their_own_kind(checked):
     seen = set()
 

@@ -480,6 +480,9 @@ def test_a_record_that_cannot_be_read_says_so(serial, store):
     (left,) = serial.interrupted()
     assert left.label == "Old <b>job</b>"
     assert "Only specifications" in left.problem
+    with pytest.raises(ValueError, match="Only specifications"):
+        serial.resume("k", "me")
+    assert serial.interrupted() == [left]
     serial.forget("k")
     assert serial.interrupted() == []
 

@@ -12,6 +12,7 @@ import time
 import warnings
 from collections import Counter
 from contextlib import chdir
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -316,15 +317,115 @@ def test_an_observation_goes_along(tmp_path):
             table.save(tmp_path / "a.npz", **wrong)
 
 
-def test_float32_never_makes_ties(tmp_path):
-    """A level far above its spread is kept in float64, the truth and its draws alike."""
+def in_draws(z, centre):
+    return centre[:, None] + z * np.random.default_rng(0).standard_normal((N, K, D))
+
+
+@pytest.mark.parametrize(
+    ("moved", "spread"),
+    [
+        (lambda theta: theta + 1e6, 1.0),
+        (lambda theta: 1e6 * theta, 1e-3),  # wide in the prior, narrow at each x
+        (lambda theta: 1e-46 * theta, 1e-46),  # below float32's range
+        (lambda theta: 1e51 * theta, 1e51),  # and beyond it
+    ],
+    ids=["level", "narrow", "small", "large"],
+)
+def test_float32_never_makes_ties(tmp_path, moved, spread):
+    """What float32 would not tell apart is kept in float64, the truth and its draws alike."""
     theta, x = pairs()
-    q = np.random.default_rng(0).standard_normal((N, K, D))
-    path = save(tmp_path / "a.npz", theta + 1e6, x, q + 1e6)
+    q = in_draws(spread, moved(theta))
+    path = save(tmp_path / "a.npz", moved(theta), x, q)
     with np.load(path) as saved:
         assert saved["theta"].dtype == saved["theta_q"].dtype == np.float64
         assert saved["x"].dtype == np.float32
-        assert len(np.unique(saved["theta_q"])) == q.size
+        np.testing.assert_array_equal(saved["theta_q"], q)
+    path = save(tmp_path / "b.npz", theta, moved(x), in_draws(1.0, theta))
+    with np.load(path) as saved:
+        assert saved["theta_q"].dtype == np.float32
+        assert len(np.unique(saved["x"])) == x.size
+
+
+def test_what_is_missing_in_a_column_does_not_hide_its_level(tmp_path):
+    theta, x = pairs()
+    x[:, 0] += 1e8
+    x[0, 0], x[:, 1] = np.nan, np.nan
+    path = save(tmp_path / "a.npz", theta, x, in_draws(1.0, theta))
+    with np.load(path) as saved:
+        np.testing.assert_array_equal(saved["x"], x)
+
+
+def test_numbers_that_do_not_vary_need_no_more_than_float32(tmp_path):
+    theta, x = pairs()
+    theta[:, 1] = x[:, 1] = 0.1
+    path = save(tmp_path / "a.npz", theta, x, np.repeat(theta[:, None], K, axis=1))
+    with np.load(path) as saved:
+        assert {a.dtype for a in saved.values()} == {np.dtype(np.float32)}
+
+
+@pytest.mark.parametrize("level", [1e2, 1e8])
+def test_densities_keep_a_thousandth_of_a_nat(tmp_path, level):
+    theta, x = pairs()
+
+    def high(theta, x):
+        return log_q(theta, x) - level
+
+    table = from_callable(sampler(), theta, x, K, log_q=high, progress=False)
+    with np.load(table.save(tmp_path / "a.npz")) as saved:
+        assert saved["log_q"].dtype == (np.float64 if level > 1e6 else np.float32)
+        np.testing.assert_allclose(saved["log_q"], high(theta, x), rtol=0, atol=1e-3)
+        expected = high(table.theta_q, x[:, None])
+        np.testing.assert_allclose(saved["log_q_draws"], expected, rtol=0, atol=1e-3)
+
+
+def by_callable(theta, x):
+    return from_callable(sampler(), theta, x, 40, log_q=log_q)
+
+
+def by_prior(theta, x):
+    rng = np.random.default_rng(0)
+
+    def prior(count):
+        return 8e8 + rng.standard_normal((count, D))
+
+    table = from_prior(log_q, prior, theta, x, 40)
+    return replace(table, log_q=table.log_w, log_q_draws=table.log_w_draws)
+
+
+def by_bayesflow(theta, x):
+    by_name = {"mass": theta[:, 0], "shape": theta[:, 1:]}
+    return from_bayesflow(BayesFlow(), by_name, {"a": x[:, :1], "b": x[:, 1:]}, 40)
+
+
+@pytest.mark.parametrize("draw", [by_callable, by_prior, by_bayesflow])
+def test_no_route_rounds_what_the_file_keeps(tmp_path, capsys, draw):
+    """At a level far above the spread all that the sampler gave is weighed and saved."""
+    theta, x = pairs()
+    theta, x = 8e8 + theta, 1e9 + x
+    table = draw(theta, x)
+    assert "in float64" in capsys.readouterr().err
+    assert len(np.unique(table.theta_q)) == table.theta_q.size
+    np.testing.assert_allclose(table.log_q, log_q(theta, x), atol=1e-3)
+    np.testing.assert_allclose(table.log_q_draws, log_q(table.theta_q, x[:, None]), atol=1e-3)
+    with np.load(table.save(tmp_path / "a.npz")) as saved:
+        np.testing.assert_array_equal(saved["theta_q"], table.theta_q)
+        np.testing.assert_array_equal(saved["theta"], theta)
+        np.testing.assert_array_equal(saved["x"], x)
+
+
+def test_draws_alone_may_need_more_than_the_truths():
+    """Of truths that were rounded before, q's draws are not."""
+    theta, x = pairs()
+    table = from_callable(sampler(), (8e8 + theta).astype(np.float32), 1e9 + x, K)
+    assert len(np.unique(table.theta_q)) == table.theta_q.size
+
+
+def test_sbi_is_given_float32_and_the_table_the_data(tmp_path):
+    theta, x = pairs()
+    table = from_sbi(Sbi(), theta, 1e9 + x, K)
+    np.testing.assert_array_equal(table.x, 1e9 + x)
+    with np.load(table.save(tmp_path / "a.npz")) as saved:
+        np.testing.assert_array_equal(saved["x"], 1e9 + x)
 
 
 @pytest.mark.parametrize(

@@ -203,7 +203,8 @@ def test_the_brier_score_is_the_sum_of_its_parts():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda p, y: (p[:, 1], y), "read as those of class 1"),
+        (lambda p, y: (p[:, 1], y), "(N,) were read as those of class 1"),
+        (lambda p, y: (p[:, 1:], y), "(N, 1) were read as those of class 1"),
         (lambda p, y: (p, y + 1), "class 1 is the first column"),
         (lambda p, y: (p, np.eye(2)[y]), "read as one-hot"),
         (lambda p, y: (np.round(p, 2) + np.array([[0, 0.004]]), y), "divided by its sum"),

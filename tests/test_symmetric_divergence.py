@@ -284,7 +284,9 @@ def test_figure_3_trains_with_m_and_shares_what_it_can():
         ({"inferences": (Laplace(), Laplace())}, "each once"),
         ({"iterations": (10, 10)}, "each once"),
         ({"iterations": (0,)}, "1 or more"),
+        ({"iterations": (10, 100.5)}, "whole numbers, 1 or more; got 100.5"),
         ({"datasets": 1}, "2 or more data sets"),
+        ({"datasets": 2.5}, "2 or more data sets, a whole number; got 2.5"),
         ({"inferences": (Variational(m=7),)}, "M = 7"),
     ],
 )

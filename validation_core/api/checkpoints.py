@@ -115,10 +115,12 @@ class Checkpoints:
         `compare().link()` is the address of the comparison in the dashboard.
 
         Args:
-            reference: the checkpoint that differences are taken from, by label or place.
+            reference: the checkpoint that differences are taken from, by label or place: 0 is the
+                first, -1 the last.
 
         Raises:
-            ValueError: for fewer than two checkpoints.
+            TypeError: for a reference that is neither a label nor a place.
+            ValueError: for fewer than two checkpoints, or a reference that is none of them.
         """
         return compare(
             self.tables, reference=reference, seed=self._seed, store=self._store, progress=False

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, SupportsIndex
 from urllib.parse import urlencode
 
 import numpy as np
@@ -165,7 +166,7 @@ def compare(
     tables: Mapping[str, Table | Upload | File | Mapping[str, ArrayLike]]
     | Sequence[Table | Upload | File],
     *more: object,
-    reference: str | int = 0,
+    reference: str | SupportsIndex = 0,
     seed: int = 0,
     store: Store | None = None,
     progress: bool | Watch = True,
@@ -178,16 +179,18 @@ def compare(
 
     Args:
         tables: two or more, by label, with the same theta and x in every row.
-        reference: the table that differences are taken from, by label or place.
+        reference: the table that differences are taken from, by label or place: 0 is the first,
+            -1 the last.
         seed: of the tests whose ranks are compared.
         store: of networks and results; by default the user's cache folder, with the shipped
             gallery behind it.
         progress: True for a bar on terminals and in notebooks, False for silence, or a `Watch`.
 
     Raises:
-        TypeError: for tables one by one instead of together.
-        ValueError: for fewer than two tables, tables of other simulations, or draws that look
-            mistaken, by their names.
+        TypeError: for tables one by one instead of together, or a reference that is neither a
+            label nor a place.
+        ValueError: for fewer than two tables, tables of other simulations or draws that look
+            mistaken, by their names, or a reference that is none of them.
 
     Examples:
         >>> theta_exact = x[:, None] + rng.standard_normal((60, 20, 2))
@@ -214,7 +217,7 @@ def compare(
 def compared(
     labels: Sequence[str],
     tables: Sequence[Table],
-    reference: int,
+    reference: SupportsIndex,
     seed: int,
     store: Store,
     progress: bool | Watch,
@@ -222,13 +225,15 @@ def compared(
     """As `compare`, for tables that may share a label.
 
     Raises:
-        ValueError: for fewer than two tables, tables of different simulations, or draws that look
-            mistaken.
+        TypeError: for a reference that is no whole number.
+        ValueError: for fewer than two tables, tables of different simulations, draws that look
+            mistaken, or a reference that is none of them.
     """
     if len(tables) < 2:
         raise ValueError(
             f"A comparison needs at least two tables; got {len(tables)}. Name another file."
         )
+    reference = _place(reference, len(tables))
     uploads, methods = [table.upload for table in tables], posteriors.methods()
     for i, (label, upload) in enumerate(zip(labels, uploads, strict=True)):
         reason = None if i == reference else posteriors.unlike(uploads[reference], upload)
@@ -263,6 +268,23 @@ def compared(
         posteriors.left_out(uploads, labels),
         posteriors.warnings(uploads, labels),
     )
+
+
+def _place(reference: SupportsIndex, count: int) -> int:
+    """The place from 0 of the reference among so many tables; below 0 it counts from the last.
+
+    Raises:
+        TypeError: for no whole number.
+        ValueError: for a place where there is no table.
+    """
+    rule = f"The reference is a label, or a place from {-count} to {count - 1}"
+    try:
+        place = operator.index(reference)
+    except TypeError:
+        raise TypeError(f"{rule}; got {reference!r}. Choose one.") from None
+    if not -count <= place < count:
+        raise ValueError(f"{rule}; got {place}. Choose one.")
+    return place % count
 
 
 def _ranked(ranking: Ranking, labels: Sequence[str]) -> list[dict[str, object]]:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TypeVar
 
 from validation_core.api.keywords import checked_keywords
@@ -124,7 +125,7 @@ def divergence(
     figure: int | Sequence[int] = 1,
     iterations: int | Sequence[int] = GRID,
     datasets: int = 100,
-    m: Sequence[int] | None = None,
+    m: int | Sequence[int] | None = None,
     seed: int = 0,
     engine: str | None = None,
     store: Store | None = None,
@@ -144,7 +145,7 @@ def divergence(
             or several.
         iterations: number of iterations of inference, or several, each a separate run.
         datasets: simulated for each model.
-        m: draws that Figure 2 weighs and that Figure 3 trains with.
+        m: draws that Figure 2 weighs and that Figure 3 trains with; or several numbers of them.
         seed: of data and inference.
         engine: local, serial, dask:ADDRESS or dask:ADDRESS,local; by default as the environment
             says (NPTLAB_ENGINE), else worker processes of this machine.
@@ -163,10 +164,11 @@ def divergence(
     store = store or Store.usual()
     models = [_model(each) for each in _listed(model, MODELS)]
     chosen = [_inference(each) for each in _listed(inference, ())]
-    along = [iterations] if isinstance(iterations, int) else iterations
-    numbers = (figure,) if isinstance(figure, int) else tuple(figure)
-    wanted = plans(numbers, models, chosen, along, m, datasets=datasets, seed=seed)
-    result, problem = estimate(wanted, m, store, progress, engine)
+    ms = None if m is None else _numbers(m)
+    wanted = plans(
+        _numbers(figure), models, chosen, _numbers(iterations), ms, datasets=datasets, seed=seed
+    )
+    result, problem = estimate(wanted, ms, store, progress, engine)
     if problem:
         raise ValueError(problem)
     return result
@@ -177,6 +179,11 @@ def _listed(value: str | T | Iterable[str | T], usual: Iterable[str]) -> list[st
     if isinstance(value, str) or not isinstance(value, Iterable):
         return [value]
     return list(value) or list(usual)
+
+
+def _numbers(values: int | Iterable[int]) -> list[int]:
+    """One number or several as a list."""
+    return list(values) if isinstance(values, Iterable) else [values]
 
 
 def _model(model: str | Model) -> Model:
@@ -216,12 +223,12 @@ def plans(
     Raises:
         ValueError: for an unknown figure or inference, or an invalid M.
     """
-    if not set(numbers) <= set(FIGURES):
+    if not _all_among(FIGURES, numbers):
         raise ValueError(
             f"Figures are 1, 2 and 3; got {', '.join(map(str, numbers))}. Choose among them."
         )
     ms = m or ()
-    if set(ms) - set(MS) or len(set(ms)) < len(ms):
+    if not _all_among(MS, ms) or len(set(ms)) < len(ms):
         raise ValueError(
             f"M is one or more of {', '.join(map(str, MS))}, each once; got "
             f"{', '.join(map(str, ms))}. Choose among them."
@@ -240,6 +247,11 @@ def plans(
         )
         for number in sorted(set(numbers))
     }
+
+
+def _all_among(known: Sequence[int], numbers: Iterable[int]) -> bool:
+    """Whether numbers are whole and each is one of these."""
+    return all(isinstance(number, Integral) and number in known for number in numbers)
 
 
 def estimate(

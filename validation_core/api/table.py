@@ -201,8 +201,8 @@ class Table:
         """Make a table of probabilities of classes, such as models, for `reliability`.
 
         Args:
-            probabilities: q's probability of each class at each x (N, C), or (N,) of the second
-                of two.
+            probabilities: q's probability of each class at each x (N, C), or of the second of
+                two, (N,) or (N, 1).
             label: the true class (N,), numbered from 0 or 1, or one-hot (N, C).
             x: the data (N, M) that they were stated for, over which they are tested too.
             names: labels of the C classes.

@@ -160,8 +160,9 @@ class Engine:
         record = self.store.load("jobs", key)
         if record is None:
             raise ValueError(f"An interrupted job must have a record; got {key!r}. Ask anew.")
+        tasks = keys.read(record.spec)  # what cannot be read stays on record
         self.forget(key)
-        return self.submit(keys.read(record.spec), subscriber, str(record.meta.get("label", "")))
+        return self.submit(tasks, subscriber, str(record.meta.get("label", "")))
 
     def forget(self, key: str) -> None:
         """Delete the record of an interrupted job; its results stay."""

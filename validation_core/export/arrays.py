@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-_COARSE = 1e-3  # of a column's sd: rounding to float32 beyond this would make ties
+_COARSE = 1e-3  # of a column's sd, or nats: float32 may round by so much
+_FLOAT32 = np.finfo(np.float32)
+_AT_ONCE = 2**20  # numbers
 
 
 def as_numpy(values: object) -> Array:
@@ -46,16 +49,47 @@ def check_shape(name: str, array: Array, shape: tuple[int, ...]) -> Array:
 
 
 def float_type(*arrays: Array) -> type[np.floating]:
-    """float32 for arrays (..., D); float64 where a column's level dwarfs its spread.
+    """float32 for arrays (N, D) or (N, K, D); float64 where different numbers would not stay so.
 
-    float32 would there round different numbers to the same one.
+    That is where a column's level dwarfs its spread, for draws that in most rows, and where
+    numbers lie beyond float32's range.
     """
-    for array in arrays:
-        rows = array.reshape(-1, array.shape[-1])
-        if rows.dtype.itemsize > 4 and rows.size:
-            step = np.abs(rows).max(axis=0) * np.finfo(np.float32).eps / 2
-            spread = rows.std(axis=0)
-            # NaN does not enter the level: the reader drops its row with a warning.
-            if np.any((step > _COARSE * spread) & (spread > 0)):
-                return np.float64
+    wide = any(array.dtype.itemsize > 4 and array.size and _needs_64(array) for array in arrays)
+    return np.float64 if wide else np.float32
+
+
+def _needs_64(array: Array) -> bool:
+    """Whether float32 would make ties or infinite numbers in a column of the array."""
+    n, *draws, d = array.shape
+    # A single draw has no spread of its own: the column's is taken, as for theta and x.
+    rows = array if math.prod(draws) > 1 else array.reshape(1, n, d)
+    blocks = np.array_split(rows, min(len(rows), 1 + rows.size // _AT_ONCE))
+    largest, spread = (np.concatenate(part) for part in zip(*map(_scales, blocks), strict=True))
+    with np.errstate(divide="ignore"):
+        step = np.maximum(_FLOAT32.eps / 2, _FLOAT32.smallest_subnormal / largest)
+    varies = spread > 0
+    coarse = varies & (step > _COARSE * spread)
+    ties = 2 * coarse.sum(axis=0) > varies.sum(axis=0)
+    return bool(ties.any() or (largest > _FLOAT32.max).any())
+
+
+def _scales(rows: Array) -> tuple[Array, Array]:
+    """The largest size of the numbers along axis 1, and their sd as a share of it."""
+    finite = np.isfinite(rows)  # the reader drops rows of other numbers with a warning
+    largest = np.abs(rows).max(axis=1, where=finite, initial=0)
+    unit = rows / np.where(largest > 0, largest, 1)[:, None]  # its squares stay in range
+    unit[~finite] = 0
+    return largest, unit.std(axis=1, where=finite | ~finite.any(axis=1, keepdims=True))
+
+
+def log_density_type(logs: Array) -> type[np.floating]:
+    """float32 for log densities (N, S); float64 where it rounds a whole row by over 0.001 nats.
+
+    Where only some of a row are so large, others differ from them by far more than the rounding.
+    """
+    if logs.dtype.itemsize > 4:
+        least = np.abs(logs).min(axis=1, where=np.isfinite(logs), initial=np.inf)
+        step = least[np.isfinite(least)] * _FLOAT32.eps / 2
+        if (step > _COARSE).any():
+            return np.float64
     return np.float32

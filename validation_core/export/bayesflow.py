@@ -68,7 +68,7 @@ class _BayesFlowSampler:
         """log q (b, 1 + K) of the truth and the draws (b, K, D) at each of the rows (b,)."""
         density = self.density
         assert density is not None, "asked only where there is one"
-        points = np.concatenate([self.truth[rows, None], draws], axis=1).astype(np.float32)
+        points = np.concatenate([self.truth[rows, None], draws], axis=1).astype(draws.dtype)
         b, each, d = points.shape
         edges = np.cumsum([array.shape[1] for array in self.variables.values()])[:-1]
         columns = np.split(points.reshape(-1, d), edges, axis=1)

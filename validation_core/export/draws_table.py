@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .arrays import Array, as_matrix, as_numpy, check_shape, float_type
+from .arrays import Array, as_matrix, as_numpy, check_shape, float_type, log_density_type
 
 Quantity = Callable[[Array, Array], ArrayLike] | tuple[ArrayLike, ArrayLike]
 """A test quantity: a function of theta (n, D) and x (n, M), or its values at theta and draws."""
@@ -26,7 +26,7 @@ class Table:
     x: Array
     """(N, ...): the data that were simulated."""
     theta_q: Array
-    """(N, K, D) in float32: K draws of q at each x."""
+    """(N, K, D): K draws of q at each x."""
     log_q: Array | None = None
     """(N,): log q(theta | x)."""
     log_q_draws: Array | None = None
@@ -103,7 +103,9 @@ def save(
     """Write a table as an .npz file in float32, nothing pickled.
 
     A column that float32 would round to steps above a thousandth of its sd is kept in float64,
-    with the other columns of its array.
+    with the other columns of its array; for draws that is the sd at one x, and holds at most x.
+    So are numbers beyond its range, and log densities where it would round all of an x by more
+    than a thousandth of a nat.
 
     Args:
         path: of the file; `.npz` is added where it is missing.
@@ -165,6 +167,10 @@ def save(
         if values is not None:
             shape = draws.shape[:2] if name.endswith("draws") else (n,)
             arrays[name] = check_shape(name, as_numpy(values), shape)
+    for stem in ("log_q", "log_joint", "log_w", "log_likelihood"):
+        pair = stem, f"{stem}_draws"
+        if logs := [arrays[name] for name in pair if name in arrays]:
+            kinds |= dict.fromkeys(pair, log_density_type(np.column_stack(logs)))
     if x_o is not None or theta_o is not None:
         observation, there = as_numpy(x_o), as_numpy(theta_o)
         lone = x_o is None or theta_o is None

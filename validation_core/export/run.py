@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from .arrays import Array, check_shape
+from .arrays import Array, check_shape, float_type, log_density_type
 from .draws_table import Table
 from .progress import Log, printer, progress_line, rows_text
-from .table_sizes import NUMBER_BYTES, size_text, table_bytes
+from .table_sizes import size_text, table_bytes
 from .time_limit import time_limit
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ class ExportRun:
     say: Log
     alone: bool = False
     """Whether rows can only be drawn one at a time."""
+    kind: type[np.floating] | None = None
+    """Float type of the draws, which the truths and the first draws show to be needed."""
     lost: Counter[str] = field(default_factory=Counter)
     """Rows that were left out, by reason."""
     error: Exception | None = None
@@ -82,7 +84,6 @@ class ExportRun:
         """
         batch = most = self._plan()
         (n, d), k = self.theta.shape, self.k
-        draws = np.empty((n, k, d), np.float32)
         logs = np.empty((n, k + 1), np.float32) if self.log_prob else None
         indices, done, started = np.empty(n, np.intp), 0, time.monotonic()
         start = 0
@@ -91,6 +92,8 @@ class ExportRun:
                 rows = np.arange(start, min(start + (1 if self.alone else batch), n))
                 good, samples, whole = self._draw_rows(rows, first=done == 0)
                 place = slice(done, done + len(good))
+                if not done:
+                    draws = np.empty((n, k, d), samples.dtype)
                 draws[place], indices[place] = samples, good
                 if logs is not None and len(good):
                     logs = self._fill_densities(logs, place, good, samples)
@@ -127,22 +130,24 @@ class ExportRun:
                 f"{n} and {len(self.x)} rows, k = {k}. Pass the pairs that the simulator made."
             )
         width, densities = self.x[0].size, self.log_prob is not None
-        total, limit = table_bytes(n, k, d, width, densities), self.memory_mb * 1e6
+        kind = np.dtype(float_type(self.theta))
+        number, limit = kind.itemsize, self.memory_mb * 1e6
+        total = table_bytes(n, k, d, width, densities, number)
         if total > limit:
-            each = NUMBER_BYTES * n * (d + densities)
-            most = int((limit - table_bytes(n, 0, d, width, densities)) // each)
+            each = number * n * (d + densities)
+            most = int((limit - table_bytes(n, 0, d, width, densities, number)) // each)
             remedy = f"k = {most} is the most that fits" if most > 0 else "pass fewer rows"
             raise ValueError(
                 f"The table must fit in memory_mb = {self.memory_mb:g}; got {n:,} rows x {k:,} "
                 f"draws x {d:,} parameters, which take {size_text(total)}. Here {remedy}; or "
                 f"raise memory_mb."
             )
-        for_one = k * (NUMBER_BYTES * (2 * d + width) + _WORK)
+        for_one = k * (number * (2 * d + width) + _WORK)
         batch = min(int((limit - total) // for_one), AT_ONCE // k, math.ceil(n / _BATCHES))
         batch = 1 if self.alone else max(1, batch)
         self.say(
             f"{n:,} rows x {k:,} draws x {d:,} parameters{' with log q' * densities}: "
-            f"{size_text(total)} in float32, {rows_text(batch)} at a time."
+            f"{size_text(total)} in {kind}, {rows_text(batch)} at a time."
         )
         return batch
 
@@ -202,9 +207,11 @@ class ExportRun:
         return samples
 
     def _finite_rows(self, rows: Array, samples: Array) -> tuple[Array, Array]:
-        """Return the rows whose draws are finite, with these draws in float32."""
+        """Return the rows whose draws are finite, with these draws in the table's type."""
+        if self.kind is None:
+            self.kind = float_type(self.theta, samples)
         with np.errstate(over="ignore"):
-            samples = samples.astype(np.float32, copy=False)
+            samples = samples.astype(self.kind, copy=False)
         good = np.isfinite(samples).all(axis=(1, 2))
         if not good.all():
             self.lost["draws that are NaN or infinite"] += int((~good).sum())
@@ -240,7 +247,10 @@ class ExportRun:
         try:
             with time_limit(self.max_seconds):
                 values = np.asarray(self.log_prob(rows, samples))
-            logs[place] = check_shape("log q", values, (len(rows), self.k + 1))
+            check_shape("log q", values, (len(rows), self.k + 1))
+            wide = np.promote_types(logs.dtype, log_density_type(values))
+            logs = logs.astype(wide, copy=False)
+            logs[place] = values
         except Exception as error:  # whatever a model raises; the draws are worth keeping
             self.say(f"log q is left out: {type(error).__name__}: {_on_one_line(error)}")
             self.log_prob = None

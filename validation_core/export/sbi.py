@@ -34,7 +34,7 @@ class _SbiSampler:
     truth: Array
     """(N, D)."""
     data: Array
-    """(N, ...) in float32."""
+    """(N, ...)."""
     k: int
     max_seconds: float | None
     norm_posterior: bool
@@ -68,7 +68,7 @@ class _SbiSampler:
 
         density = self.density
         assert density is not None, "asked only where there is one"
-        points = np.concatenate([self.truth[rows, None], draws], axis=1).astype(np.float32)
+        points = np.concatenate([self.truth[rows, None], draws], axis=1)
         options: dict[str, object] = {}
         if self.norm_posterior:
             options["leakage_correction_params"] = {
@@ -84,10 +84,11 @@ class _SbiSampler:
         return np.swapaxes(as_numpy(log_densities), 0, 1)
 
     def _tensor(self, array: Array) -> object:
-        """The array as a tensor on the posterior's device."""
+        """The array as a tensor on the posterior's device, in float32 as sbi's networks are."""
         import torch
 
-        return torch.as_tensor(array, device=getattr(self.posterior, "_device", "cpu"))
+        device = getattr(self.posterior, "_device", "cpu")
+        return torch.as_tensor(np.asarray(array, np.float32), device=device)
 
 
 def _accepted(function: Callable[..., object], options: Mapping[str, object]) -> dict[str, object]:
@@ -141,7 +142,7 @@ def from_sbi(
     """
     import torch
 
-    data = as_numpy(x).astype(np.float32)
+    data = as_numpy(x)
     sampler = _SbiSampler(
         posterior=posterior,
         truth=as_matrix(theta),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 NUMBER_BYTES = 4
-"""Bytes of a number in a table: float32."""
+"""Bytes of a number in a table in float32."""
 
 
 class Need(NamedTuple):
@@ -76,8 +76,10 @@ def suggest(n: int, d: int, dim_x: int = 1, *, megabytes: float = 40.0) -> Sugge
     return Suggestion(k, size)
 
 
-def table_bytes(n: int, k: int, d: int, width: int, densities: bool) -> int:
-    """Return the bytes of a table in float32.
+def table_bytes(
+    n: int, k: int, d: int, width: int, densities: bool, number_bytes: int = NUMBER_BYTES
+) -> int:
+    """Return the bytes of a table.
 
     Args:
         n: simulations.
@@ -85,8 +87,9 @@ def table_bytes(n: int, k: int, d: int, width: int, densities: bool) -> int:
         d: parameters.
         width: numbers in one x.
         densities: whether log q at the truths and at the draws is among its arrays.
+        number_bytes: of a number, by default in float32.
     """
-    return NUMBER_BYTES * n * (d + width + k * d + (1 + k) * densities)
+    return number_bytes * n * (d + width + k * d + (1 + k) * densities)
 
 
 def size_text(count: float) -> str:

@@ -52,7 +52,7 @@ def from_prior(
         return as_numpy(prior(len(rows) * k)).reshape(len(rows), k, -1)
 
     def weights(rows: Array, draws: Array) -> Array:
-        both = np.concatenate([truth[rows, None], draws], axis=1).astype(np.float32)
+        both = np.concatenate([truth[rows, None], draws], axis=1).astype(draws.dtype)
         pairs = zip(both, rows, strict=True)
         return np.stack([as_numpy(log_w(some, data[i])).reshape(-1) for some, i in pairs])
 

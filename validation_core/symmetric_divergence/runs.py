@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -234,13 +235,15 @@ class Plan(Specification, spec="plan"):
                     f"A plan has one or more {name}, each once; got {labels}. Leave out what is "
                     f"repeated, or name one."
                 )
-        if min(self.iterations) < 1:
+        for n in self.iterations:
+            if not isinstance(n, Integral) or n < 1:
+                raise ValueError(
+                    f"Iterations are whole numbers, 1 or more; got {n}. Try {GRID[0]}."
+                )
+        if not isinstance(self.datasets, Integral) or self.datasets < 2:
             raise ValueError(
-                f"Iterations are 1 or more; got {min(self.iterations)}. Try {GRID[0]}."
-            )
-        if self.datasets < 2:
-            raise ValueError(
-                f"An interval needs 2 or more data sets; got {self.datasets}. Try 100."
+                f"An interval needs 2 or more data sets, a whole number; got {self.datasets}. "
+                f"Try 100."
             )
         for inference in self.inferences:
             _known(importance_sample_size(inference))

@@ -40,8 +40,9 @@ class _Read(NamedTuple):
 def read_probabilities(
     arrays: Mapping[str, NDArray[np.generic]], missing: Missing | None = None
 ) -> _Read:
-    """Read the probabilities (N, C), or (N,) of the second of two classes, and the true classes.
+    """Read the probabilities (N, C), or of the second of two classes, and the true classes.
 
+    Those of the second of two are (N,), or (N, 1) as a network with one output gives them.
     Classes are numbered from 0 or from 1, or one-hot (N, C).
 
     Args:
@@ -55,8 +56,11 @@ def read_probabilities(
     label = real_numbers("label", arrays["label"]).astype(np.float64)
     notes: list[str] = []
     if p.ndim == 1 or p.shape[1:] == (1,):
+        shape = "(N,)" if p.ndim == 1 else "(N, 1)"
         p = np.stack([1 - p.reshape(-1), p.reshape(-1)], axis=1)
-        notes.append("probabilities (N,) were read as those of class 1 of the classes 0 and 1.")
+        notes.append(
+            f"probabilities {shape} were read as those of class 1 of the classes 0 and 1."
+        )
     if p.ndim != 2 or not 2 <= p.shape[1] <= MOST:
         raise ValueError(
             f"probabilities must have shape (N, C) with 2 to {MOST} classes; got "
