@@ -106,7 +106,7 @@ def _learnt(page: Page, path: str) -> Iterator[Row]:
 
 def _systems(url: str) -> Iterator[Row]:
     """From a press on another system to its picture, all of them seen before; and their sizes."""
-    names = ("Gravitational lensing", "Digits", "Sphere flow", "Images")
+    names = ("Lensing", "Digits", "Sphere flow", "Images")
     with open_page(f"{url}/high-dimensions") as (page, _):
         page.wait_for_selector(DRAWN)
         times = []

@@ -193,3 +193,7 @@ def test_the_film_of_training_says_what_it_draws(store):
         )
         said = drawn.headline(frame=frame)
         assert f"{train:.3f} from uniform on the training anchors, {held:.3f} on held-out" in said
+        assert "q is correct" not in said
+    drawn = Picture(training.training_film(maps, ThetaAxes(), 50, correct=True))
+    looks = f"of {len(maps.film_step)} looks at 50 held-out anchors the farthest is far by chance"
+    assert f"q is correct here, so that no step has found an error: {looks}" in drawn.headline()

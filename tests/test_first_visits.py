@@ -81,7 +81,7 @@ def test_compare_posteriors_opens_with_three_finished_tables():
     ("system", "words"),
     [
         ("Images", "p draws 32 × 32 crops of ten photographs"),
-        ("Gravitational lensing", "A network reconstructs a galaxy"),
+        ("Lensing", "A network reconstructs a galaxy"),
         ("Digits", "5,000 digits of MNIST"),
         ("Sphere flow", "p is a normalizing flow"),
     ],

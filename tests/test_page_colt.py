@@ -1,6 +1,7 @@
 """The CoLT page under AppTest: train, look at every view, change the rail, stop, misuse."""
 
 import itertools
+import json
 import shutil
 from functools import partial
 from pathlib import Path
@@ -608,14 +609,23 @@ def test_the_film_says_which_step_was_kept():
     result = _mapped()
     tried = result._replace(starts=np.array([0.2, 0.1, 0.3]))
     assert training.describe_kept_step(tried, 0) == (
-        "The start was kept, a centre at the origin: no step was clearly better on "
-        "held-out anchors."
+        "The start was kept, a centre at the origin of the whitened θ: no step was clearly "
+        "better on held-out anchors."
     )
     later = tried._replace(film_step=np.array([0.0, 40.0, 40.0, 80.0]))
     assert "an embedding that tells" in training.describe_kept_step(
         later, 2
     )  # the second stage's start
     assert training.describe_kept_step(later, 3) == "Step 80 was kept."
+
+
+def test_the_film_says_where_its_second_stage_starts():
+    result, sight = _mapped(), theta.ThetaAxes()
+    single = result._replace(film_step=np.arange(len(result.film_step), dtype=float))
+    double = single._replace(film_step=np.maximum(single.film_step - 1, 0) * 20)
+    assert "second stage" not in json.dumps(training.training_film(single, sight, 9).head)
+    head = json.dumps(training.training_film(double, sight, 9).head)
+    assert "A second stage starts at step 0." in head
 
 
 def test_untrained_cells_have_a_curve_of_their_own():

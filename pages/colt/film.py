@@ -17,8 +17,10 @@ def show_training(chosen: ColtChoice, gamma: float, maps: Maps, sight: ThetaAxes
     """The film under a frame slider, and the cost of the training."""
     task = chosen.map(gamma)
     watched = _watched(chosen)
+    correct = chosen.benchmark.is_exact(gamma)
     payload = live.once(
-        ("film", task.key, sight, watched), lambda: training.training_film(maps, sight, watched)
+        ("film", task.key, sight, watched),
+        lambda: training.training_film(maps, sight, watched, correct=correct),
     )
     live.chart(payload, key="film", save_as="How the region was learned")
     st.caption(

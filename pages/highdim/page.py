@@ -6,12 +6,7 @@ from pages.highdim import digits, images, lensing, sphere_flow
 from pages.ui import address, jobs, live
 from pages.ui.forms import segmented
 
-SYSTEMS = {
-    "images": "Images",
-    "lensing": "Gravitational lensing",
-    "digits": "Digits",
-    "sphere": "Sphere flow",
-}
+SYSTEMS = {"images": "Images", "lensing": "Lensing", "digits": "Digits", "sphere": "Sphere flow"}
 SHOW = {
     "images": images.show,
     "lensing": lensing.show,

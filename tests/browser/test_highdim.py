@@ -7,7 +7,7 @@ from tests.browser.driving import no_exception, until
 
 SYSTEMS = {
     "Images": ("gamma = 0.35", "gamma = 0.37"),
-    "Gravitational lensing": ("At gamma = 0.5", "At gamma = 0.6"),
+    "Lensing": ("At gamma = 0.5", "At gamma = 0.6"),
     "Digits": ("With 2 of 20", "With 3 of 20"),
     "Sphere flow": ("At gamma = 0.2", "At gamma = 0.25"),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,11 +11,11 @@ from validation_core.drawing.marks import Text, formatted, over, sentence, writt
 from validation_core.explorers.playground.sizes import LEVEL, PlaygroundRates, short_title
 from validation_core.explorers.playground.study import METHODS, TRUE_DRAWS, BallOverX, Playground
 from validation_core.statistics import higher_rate_pvalue
-from validation_core.text import level_text, said_equals, share_text
+from validation_core.text import level_text, list_text, said_equals, share_text
 from validation_core.types import Array
 
 _FAR = 3.0  # standard errors between two shares that chance does not explain
-_NAMED = 0.05  # chance that a test is named the most, or the fewest, though another ties with it
+_NAMED = 0.05  # chance that of equal tests any is named the most or the fewest
 _UNIFORM = [method.name for method in METHODS].index("uniform")
 
 
@@ -112,44 +114,47 @@ def _false_alarms(rate: Array, trials: int) -> str:
     )
 
 
-def _others(count: int) -> str:
-    """Further tests by their number: `one other test`."""
-    return f"{('one', 'two', 'three', 'four')[count - 1]} other test{'s' * (count > 1)}"
-
-
 def _strongest_and_weakest(rate: Array, trials: int) -> str:
     """Uniform's share of repeats, then the tests with the most and the fewest rejections.
 
-    A test is named the most or the fewest where its rate stands apart from each of the others' at
-    5%, Bonferroni's share for each of them.
+    With the first, and with the last, stand those whose rates are not told from its own at 5%,
+    Bonferroni's share for each pair and side; apart from them those that are told from neither.
     """
     shown = [share_text(share) for share in rate]
     own = f"{shown[_UNIFORM]} of repeats"
     if len(set(shown)) == 1:
         return f"{own}, as would all five tests."
-    # Uniform comes first among equals: its own share is already said.
-    order = sorted(range(len(rate)), key=lambda i: (-rate[i], i != _UNIFORM))
-    best, worst = order[0], order[-1]
-    if shown[_UNIFORM] == shown[worst]:
-        worst = _UNIFORM
-    apart = higher_rate_pvalue(rate[:, None], rate, trials) <= _NAMED / (len(rate) - 1)
+    rising = [int(i) for i in rate.argsort(kind="stable")]
+    worst, best = rising[0], rising[-1]
+    apart = higher_rate_pvalue(rate[:, None], rate, trials) <= _NAMED / (
+        len(rate) * (len(rate) - 1)
+    )
     if not apart[best, worst]:
         ends = f"{shown[worst]} to {shown[best]}"
         return f"{own}, and {trials} repeats tell no two of the five tests apart ({ends})."
+    least = [i for i in rising if not apart[i, worst] and apart[best, i]]
+    most = [i for i in rising[::-1] if not apart[best, i] and apart[i, worst]]
+    neither = [i for i in rising if not apart[i, worst] and not apart[best, i]]
+    weak, strong = _with_shares(least, shown), _with_shares(most, shown)
+    if _UNIFORM in most:
+        said = f"{_beside(most, shown)}the most of five tests; {weak} would notice least"
+    elif _UNIFORM in least:
+        said = f"{_beside(least, shown)}the fewest of five tests; {strong} would notice most"
+    else:
+        said = f"; {strong} would notice most, {weak} least"
+    but = f", but neither is told from {_with_shares(neither, shown)}" if neither else ""
+    return f"{own}{said}{but}."
 
-    def place(i: int, alone: str) -> str:
-        alike = shown.count(shown[i]) - 1
-        near = len(rate) - 1 - int((apart[i] | apart[:, i]).sum())
-        if near > alike:
-            return f"from which {_others(near)} cannot be told"
-        return f"and so would {_others(alike)}" if alike else alone
 
-    strong, weak = (f"{short_title(METHODS[i])} would in {shown[i]}" for i in (best, worst))
-    if best == _UNIFORM:
-        own += f", {place(best, 'the most of five tests')}"
-        return f"{own}; {weak}, {place(worst, 'the fewest')}."
-    if worst == _UNIFORM:
-        own += f", {place(worst, 'the fewest of five tests')}"
-        return f"{own}; {strong}, {place(best, 'the most')}."
-    most = place(best, "the most of five tests")
-    return f"{own}; {strong}, {most}; {weak}, {place(worst, 'the fewest')}."
+def _beside(tests: Sequence[int], shown: Sequence[str]) -> str:
+    """The tests that stand with Uniform, whose own share is already said."""
+    others = [i for i in tests if i != _UNIFORM]
+    return f", with {_with_shares(others, shown)} " if others else ", "
+
+
+def _with_shares(tests: Sequence[int], shown: Sequence[str]) -> str:
+    """Tests by name, each with its share of repeats: once where all have the same."""
+    titles, shares = [short_title(METHODS[i]) for i in tests], [shown[i] for i in tests]
+    if len(tests) > 1 and len(set(shares)) == 1:
+        return f"{list_text(titles)} ({shares[0]} each)"
+    return list_text([f"{title} ({share})" for title, share in zip(titles, shares, strict=True)])

@@ -194,7 +194,7 @@ def _ball_panel(theory: BallTheory) -> Panel:
             ("one mass at each x", COLT, "line"),
         ],
         caption="Grey: where the whole of the second would lie by chance 19 times of 20, for "
-        "q = p; the heights of both are the distances on the left.",
+        "q = p. The largest height of the first is the ACLD, that of the second d~.",
     )
 
 
@@ -269,5 +269,7 @@ def _runs_panel(runs: Sequence[TrainingRun]) -> Panel:
             if several
             else "The one run that is stored here: other seeds and embeddings are ranked beside "
             "it once the page has trained them."
-        ),
+        )
+        + " Each d~ is the one of Ranks, of other simulations than the ACLD's: by chance it is "
+        "not quite that of the first figure.",
     )

@@ -73,8 +73,17 @@ def _curves(step: Array, train: Array, held: Array) -> tuple[list[Mark], float]:
     ], top
 
 
-def training_film(maps: Maps, sight: ThetaAxes, watched: int) -> live.Payload:
-    """Film of the ball at a few places, beside `watched` held-out anchors."""
+def training_film(
+    maps: Maps, sight: ThetaAxes, watched: int, *, correct: bool = False
+) -> live.Payload:
+    """Film of the ball at a few places, beside `watched` held-out anchors.
+
+    Args:
+        maps: the ball at every check of the training.
+        sight: axes of theta.
+        watched: held-out anchors.
+        correct: whether q is known to be correct, so that whatever is found is so by chance.
+    """
     begin = choose_initial_place(maps)
     evenly = np.linspace(0, len(maps.x_at) - 1, _PLACES).round()
     places = np.unique([*evenly, begin]).astype(int)
@@ -104,7 +113,8 @@ def training_film(maps: Maps, sight: ThetaAxes, watched: int) -> live.Payload:
         ],
         headline=sentence(
             f"{describe_kept_step(maps, kept_frame)} At step {{step}} the ranks are {{train}} "
-            "from uniform on the training anchors, {held} on held-out ones.",
+            "from uniform on the training anchors, {held} on held-out ones."
+            f"{_by_chance(len(step), watched) * correct}",
             step=over([f"{s:.0f}" for s in step], "frame"),
             train=over([f"{v:.3f}" for v in maps.film_train], "frame"),
             held=over([f"{v:.3f}" for v in maps.film_held], "frame"),
@@ -112,8 +122,15 @@ def training_film(maps: Maps, sight: ThetaAxes, watched: int) -> live.Payload:
     )
 
 
+def _by_chance(looks: int, watched: int) -> str:
+    return (
+        f" q is correct here, so that no step has found an error: of {looks} looks at {watched} "
+        "held-out anchors the farthest is far by chance. The view Ranks takes fresh simulations."
+    )
+
+
 _STARTS = (
-    "a centre at the origin",
+    "a centre at the origin of the whitened θ",
     "a centre at q's mean",
     "an embedding that tells q's draws from blurred ones",
 )
@@ -121,8 +138,7 @@ _STARTS = (
 
 def describe_kept_step(maps: Maps, kept: int) -> str:
     """Which step of the training was kept, in words."""
-    # A second stage begins at the step where the first has ended.
-    if kept > 0 and maps.film_step[kept] > maps.film_step[kept - 1]:
+    if kept > 0 and kept != _second_stage(maps):
         return f"Step {maps.film_step[kept]:.0f} was kept."
     tried = np.nan_to_num(np.asarray(maps.starts, dtype=float), nan=-1.0)
     best = int(tried[:2].argmax())  # the paper preset tries none: the origin
@@ -130,12 +146,19 @@ def describe_kept_step(maps: Maps, kept: int) -> str:
     return f"The start was kept, {start}: no step was clearly better on held-out anchors."
 
 
+def _second_stage(maps: Maps) -> int | None:
+    """The frame in which a second stage begins: at the step where the first has ended."""
+    begins = np.flatnonzero(np.diff(maps.film_step) == 0)
+    return int(begins[0]) + 1 if begins.size else None
+
+
 def _course(maps: Maps, watched: int, height: int) -> Panel:
     marks, top = _curves(maps.film_step, maps.film_train, maps.film_held)
     step = maps.film_step
     chance = float(kstwo.isf(0.05, watched))
     end, kept_step = max(float(step[-1]), 1.0), float(step[int(maps.kept)])
-    late = kept_step > end / 2
+    late, second = kept_step > end / 2, _second_stage(maps)
+    stage = "" if second is None else f" A second stage starts at step {step[second]:.0f}."
     now = [
         Points(over(step[:, None], "frame"), over(v[:, None], "frame"), color=color, size=9)
         for v, color in ((maps.film_train, TRAIN), (maps.film_held, HELD))
@@ -160,7 +183,7 @@ def _course(maps: Maps, watched: int, height: int) -> Panel:
         x=Axis((0, end), "step"),
         y=Axis((0, max(top, 1.1 * chance)), "KS distance"),
         caption=f"Grey: where {watched} held-out anchors would lie by chance, 19 times of 20 at "
-        "each step.",
+        f"each step.{stage}",
     )
 
 

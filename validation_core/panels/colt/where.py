@@ -349,7 +349,7 @@ def how_to_read(maps: Maps, sight: ThetaAxes) -> str:
     thin = ", the thin line its path over x" if m == 1 and d == 2 and not sight.around else ""
     coloured = d == 2 and maps.difference.size > 0 and not sight.around
     background = "; blue where p is denser than q, orange where q is" * coloured
-    beside = {
+    along = {
         1: (
             "the share of true values in the region less q's along x, smoothed over "
             f"{len(maps.u_quote)} simulations, with pointwise 95% intervals; the point is "
@@ -361,7 +361,7 @@ def how_to_read(maps: Maps, sight: ThetaAxes) -> str:
         ),
     }.get(m, "the same share along the coordinates of x that tell most")
     return (
-        f"{ball}{thin}{background}{edge}. Beside it: {beside}. Brackets: 95% intervals; "
+        f"{ball}{thin}{background}{edge}. In x: {along}. Brackets: 95% intervals; "
         f"what is said of a single x allows for all {len(maps.x_at)} being looked at. If q were "
         "correct, the region would hold as large a share of true values as of q's draws at "
         "every x."
