@@ -393,7 +393,7 @@ def test_the_page_asks_among_how_many_draws_ranks_are():
     assert not reading.tables
     assert not reading.refusals
     assert reading.most.largest == 1
-    ((_, upload),) = page_files.read_tables(sent, page_files.FileAnswers(max_rank=K)).tables
+    ((_, upload, _),) = page_files.read_tables(sent, page_files.FileAnswers(max_rank=K)).tables
     assert upload.k == K
 
 
@@ -401,9 +401,9 @@ def test_the_page_keeps_rows_with_gaps_where_it_is_told_to(rows):
     x = rows["x"].copy()
     x[::4, 1] = np.nan
     sent = [("gaps.npz", npz(rows | {"x": x}))]
-    ((_, upload),) = page_files.read_tables(sent, page_files.FileAnswers()).tables
+    ((_, upload, _),) = page_files.read_tables(sent, page_files.FileAnswers()).tables
     assert upload.dropped[GAPS] == N // 4
-    ((_, upload),) = page_files.read_tables(sent, page_files.FileAnswers(missing="mask")).tables
+    ((_, upload, _),) = page_files.read_tables(sent, page_files.FileAnswers(missing="mask")).tables
     assert upload.n == N
 
 

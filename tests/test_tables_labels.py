@@ -86,8 +86,8 @@ def test_a_good_file_beside_a_hostile_one_is_read():
     with pytest.raises(ValueError, match="In the file 'table'") as caught:
         tables.read_files([good, bad])
     assert str(caught.value).isprintable()
-    ((label, upload, _),) = tables.read_files([good])
-    assert (label, upload.n) == ("good", N)
+    ((label, upload, files),) = tables.read_files([good])
+    assert (label, upload.n, files) == ("good", N, ("good.npz",))
 
 
 @pytest.mark.parametrize(
@@ -103,8 +103,8 @@ def test_a_good_file_beside_a_hostile_one_is_read():
 def test_a_page_shows_the_good_table_and_one_line_for_the_other(bad):
     sent = [("good.npz", io.BytesIO(npz(table()))), ("b\ud800\nd" * 99, io.BytesIO(bad))]
     reading = page_files.read_tables(sent, page_files.FileAnswers())
-    ((label, upload),) = reading.tables
-    assert (label, upload.n) == ("good", N)
+    ((label, upload, files),) = reading.tables
+    assert (label, upload.n, files) == ("good", N, ("good.npz",))
     (line,) = reading.refusals
     assert line.isprintable()
 
