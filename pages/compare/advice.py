@@ -41,6 +41,6 @@ def advisor() -> None:
             f"Uniform could afford m = {m} here." if m else "Uniform has nothing to calibrate on."
         )
         st.caption(
-            f"It would use {rows:,} true pairs{learns} and up to {rows * at.draws:,} draws from q. "
-            f"{room}"
+            f"It would use {rows:,} true pairs{learns} and up to {rows * at.draws:,} draws from "
+            f"q. {room}"
         )

@@ -43,9 +43,9 @@ class Situation:
     def __post_init__(self) -> None:
         if self.pairs < RANK_ROWS or self.draws < 1 or self.more < 0 or self.seconds <= 0:
             raise ValueError(
-                f"Advice needs at least {RANK_ROWS} true pairs, 1 draw of q at each x, no negative number of "
-                f"further pairs and some time; got {self.pairs}, {self.draws}, {self.more} and "
-                f"{self.seconds:g} s. Change what is too small."
+                f"Advice needs at least {RANK_ROWS} true pairs, 1 draw of q at each x, no "
+                f"negative number of further pairs and some time; got {self.pairs}, {self.draws}, "
+                f"{self.more} and {self.seconds:g} s. Change what is too small."
             )
 
 
