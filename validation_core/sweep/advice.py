@@ -44,8 +44,8 @@ class Situation:
         if self.pairs < RANK_ROWS or self.draws < 1 or self.more < 0 or self.seconds <= 0:
             raise ValueError(
                 f"Advice needs at least {RANK_ROWS} true pairs, 1 draw of q at each x, no "
-                f"negative number of further pairs and some time; got {self.pairs}, "
-                f"{self.draws}, {self.more} and {self.seconds:g} s. Change what is too small."
+                f"negative number of further pairs and some time; got {self.pairs}, {self.draws}, "
+                f"{self.more} and {self.seconds:g} s. Change what is too small."
             )
 
 
