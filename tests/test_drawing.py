@@ -322,17 +322,3 @@ def test_a_legend_keeps_its_room():
     tall, flat = standing(legend=long).layout, standing(legend=long[:1]).layout
     assert tall.height - flat.height == tall.margin.t - flat.margin.t
     assert tall.margin.t - flat.margin.t >= 4 * 20
-
-
-def test_a_legend_keeps_its_room_inside_a_row_on_a_phone():
-    """Of 324 px the axes have 260, where plotly breaks lines: 45 px a key and 6 a letter."""
-    words = ["Verdict", "Relabelling within x", "SBC", "TARP", "Conformal C2ST within x"]
-    words += ["Conformal C2ST, Multiple", "C2ST"]
-    layout = standing(legend=[(each, style.P, "line") for each in words]).layout
-    assert 324 - layout.margin.l - layout.margin.r == 260
-    lines, used = 1, 0
-    for each in words:
-        wide = 45 + 6 * len(each)
-        lines, used = (lines, used + wide) if used + wide <= 260 else (lines + 1, wide)
-    high = 19 + layout.legend.tracegroupgap
-    assert layout.margin.t - standing().layout.margin.t >= lines * high

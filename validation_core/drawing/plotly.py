@@ -58,8 +58,6 @@ _SMALL, _LARGE = 12, 14  # letters: all, and titles
 _LINE = 16  # between the labels of two lines that end together
 _BESIDE, _LEAD = 5, 10  # how far from its end a label needs no line to it, and how long that is
 _ROW = 22  # a line of a title, of a legend, a scale of colours
-_APART = 3  # between the lines of a legend, which are 19 high themselves
-_PHONE, _PAGE = 300, 800  # how wide a sheet is at least: in a row on a phone; in columns
 _GRADIENT = 64  # how wide a scale of colours is
 _UNTICKED = 12  # below a panel whose ticks stand farther below
 _ABOVE = _NAMED + _BOTTOM  # part of a panel's height outside its axes
@@ -110,7 +108,7 @@ def figure(picture: Picture, at: Mapping[str, int] | None = None) -> go.Figure:
     if keys:
         above = {"xref": "container", "x": 0, "yref": "container", "y": 1, "yanchor": "top"}
         font = {"font": {"size": _SMALL}, "itemwidth": 30}
-        layout["legend"] = {"orientation": "h", "tracegroupgap": _APART, **above, **font}
+        layout["legend"] = {"orientation": "h", **above, **font}
     traces = [_known(trace, keys) for sheet in sheets for trace in sheet.traces]
     traces += [_key(words, *look) for words, look in keys.items()]
     # Plotly's validation costs three times the drawing; the tests validate every figure once.
@@ -459,8 +457,7 @@ def _arranged(grid: Grid, keys: Mapping[str, Any]) -> tuple[int, dict[str, int],
     """
     rows = [grid.panels[i : i + grid.columns] for i in range(0, len(grid.panels), grid.columns)]
     heads = [max(map(_head, row)) for row in rows]
-    sides = _sides(grid)
-    heads[0] += _legend_rows(keys, grid.columns, sum(sides)) * _ROW + 4 * bool(keys)
+    heads[0] += _legend_rows(keys, grid.columns) * _ROW + 4 * bool(keys)
     feet = [_foot(*pair) for pair in itertools.pairwise([*rows, ()])]
     inner = [max(panel.height for panel in row) - _ABOVE for row in rows]
     steps = [sum(parts) for parts in zip(inner, feet, heads[1:], strict=False)]
@@ -488,8 +485,7 @@ def _arranged(grid: Grid, keys: Mapping[str, Any]) -> tuple[int, dict[str, int],
             "domain": [max(1 - (top + inner[row]) / inside, 0.0), 1 - top / inside],
             **({"scaleanchor": names["xaxis"]} if panel.equal else {}),
         }
-    margin = dict(zip("lrtb", (*sides, heads[0], feet[-1]), strict=True))
-    return heads[0] + inside + feet[-1], margin, axes
+    return heads[0] + inside + feet[-1], _margin(grid, heads[0], feet[-1]), axes
 
 
 def _top(panel: Panel) -> int:
@@ -507,9 +503,9 @@ def _head(panel: Panel) -> int:
     return _top(panel) + _ROW * (len(color_scales(panel)[:1]) + lines)
 
 
-def _legend_rows(keys: Mapping[str, Any], columns: int, sides: int) -> int:
-    """Lines of a legend, which plotly breaks where the axes end, `sides` within the sheet."""
-    room, rows, used = (_PAGE if columns > 1 else _PHONE) - sides, 0, 0
+def _legend_rows(keys: Mapping[str, Any], columns: int) -> int:
+    """Lines of a legend on a sheet at least as wide as a phone or, in columns, a page."""
+    room, rows, used = (800 if columns > 1 else 340), 0, 0
     for words in keys:
         wide = 52 + 6 * len(words)
         if not rows or used + wide > room:
@@ -524,12 +520,12 @@ def _foot(row: Sequence[Panel], below: Sequence[Panel]) -> int:
     return _UNTICKED if shared and all(shared) else _BOTTOM
 
 
-def _sides(grid: Grid) -> tuple[int, int]:
-    """Pixels left and right of all axes."""
+def _margin(grid: Grid, top: int, bottom: int) -> dict[str, int]:
     right = max(_RIGHT, *(panel.margin for panel in grid.panels))
+    left = _LEFT
     if all(panel.y.hidden for panel in grid.panels) and right == _RIGHT:
-        return _SMALL, _SMALL
-    return _LEFT, right
+        left = right = _SMALL
+    return {"l": left, "r": right, "t": top, "b": bottom}
 
 
 def _equal(a: Axis, b: Axis) -> bool:
