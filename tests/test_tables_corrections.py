@@ -331,3 +331,11 @@ def test_a_correct_q_keeps_its_level_after_its_scale_was_fitted():
         data = Upload.of(wrong, corrections=["scale"]).data
         off += relabelled(data, seed, relabelings=199, over_x=False).pvalue <= 0.05
     assert off <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]
+
+
+def test_a_table_that_is_meant_so_keeps_its_files(tmp_path):
+    rng = np.random.default_rng(0)
+    theta = rng.standard_normal((50, 2))
+    np.savez(tmp_path / "t.npz", theta=theta, x=theta, theta_q=rng.standard_normal((50, 9, 2)))
+    table = npt.read(tmp_path / "t.npz")
+    assert table.as_meant().files == table.files == (str(tmp_path / "t.npz"),)

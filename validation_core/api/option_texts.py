@@ -33,14 +33,14 @@ def parse_fields(kind: type[Specification], options: Sequence[str]) -> dict[str,
     for option in options:
         name, equals, text = option.partition("=")
         if name not in fields:
-            wrong, remedy = option, "Write field=value."
-            if equals:
-                wrong, remedy = (
-                    name,
-                    did_you_mean(name, list(fields)) if fields else "Leave it out.",
-                )
+            if not equals:
+                remedy = "Write field=value."
+            elif fields:
+                remedy = did_you_mean(name, list(fields))
+            else:
+                remedy = "Leave it out."
             raise ValueError(
-                f"Options of {kind.__name__} are {', '.join(fields) or 'none'}; got {wrong!r}. "
+                f"Options of {kind.__name__} are {', '.join(fields) or 'none'}; got {name!r}. "
                 f"{remedy}"
             )
         read[name] = _value(name, text, hints[name])

@@ -265,7 +265,7 @@ class Table:
         Where rows, columns or scales of the draws are not those of the true values, nothing is
         said of q unless they are corrected, or meant so.
         """
-        return Table.of(self.upload.as_meant(), self.path)
+        return Table.of(self.upload.as_meant(), self.path, self.files)
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return its arrays by public name: theta (N, D), x (N, M), theta_q (N, K, D), ...

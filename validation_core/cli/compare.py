@@ -13,14 +13,14 @@ from validation_core.cli.options import (
     add_json_option,
     add_table_options,
     check_writable,
+    corrections_asked,
     parse_file,
     parse_seed,
-    read_table,
+    read_corrected,
     write_json_text,
 )
 from validation_core.cli.process import tell
 from validation_core.diagnosis.questions.posteriors import number
-from validation_core.tables.corrections import BEFORE_ALL
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -57,27 +57,16 @@ def _read_tables(chosen: argparse.Namespace) -> list[Table]:
     Raises:
         ValueError: for files that cannot be read, or a correction that none of them needs.
     """
-    asked = [name for names in chosen.correct for name in names]
-
-    def read(path: Path, names: Sequence[str], *, as_saved: bool) -> Table:
-        own = {**vars(chosen), "correct": [names], "as_saved": as_saved}
-        return read_table([path], argparse.Namespace(**own))
-
-    if not {*asked} & {*BEFORE_ALL}:  # others are made wherever they are asked for
-        return [read(path, asked, as_saved=chosen.as_saved) for path in chosen.files]
-    anyway = [name for name in asked if name not in BEFORE_ALL]
-    found = [
-        {one.name for one in read(path, anyway, as_saved=False).mistakes} for path in chosen.files
-    ]
+    asked = corrections_asked(chosen)
+    tables = [read_corrected([path], chosen, ()) for path in chosen.files]
+    found = [{one.name for one in table.mistakes} for table in tables]
     elsewhere = set[str]().union(*found)
-    return [
-        read(
-            path,
-            [name for name in asked if name not in elsewhere or name in own],
-            as_saved=chosen.as_saved,
-        )
-        for path, own in zip(chosen.files, found, strict=True)
+    wanted = [[name for name in asked if name in own or name not in elsewhere] for own in found]
+    tables = [
+        read_corrected([path], chosen, names) if names else table
+        for table, path, names in zip(tables, chosen.files, wanted, strict=True)
     ]
+    return [table.as_meant() for table in tables] if chosen.as_saved else tables
 
 
 class _StartLines(NoteLines):

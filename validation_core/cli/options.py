@@ -160,7 +160,24 @@ def _pairs(text: str) -> list[tuple[str, str]]:
 
 
 def read_table(paths: Sequence[Path], chosen: argparse.Namespace) -> npt.Table:
-    """The table in the files or folders that a command names.
+    """The table in the files or folders that a command names, corrected or meant as it asks.
+
+    Raises:
+        ValueError: for files that cannot be read, whatever their reader raises.
+    """
+    table = read_corrected(paths, chosen, corrections_asked(chosen))
+    return table.as_meant() if chosen.as_saved else table
+
+
+def corrections_asked(chosen: argparse.Namespace) -> list[str]:
+    """Names of the corrections that a command asks for."""
+    return [name for names in chosen.correct for name in names]
+
+
+def read_corrected(
+    paths: Sequence[Path], chosen: argparse.Namespace, corrections: Sequence[str]
+) -> npt.Table:
+    """The table in files or folders, with these corrections alone; its mistakes are still said.
 
     Raises:
         ValueError: for files that cannot be read, whatever their reader raises.
@@ -172,7 +189,7 @@ def read_table(paths: Sequence[Path], chosen: argparse.Namespace) -> npt.Table:
         )
     arrays = merge_pairs(pair for pairs in chosen.map for pair in pairs)
     try:
-        table = npt.read(
+        return npt.read(
             paths,
             order=chosen.order,
             arrays=arrays,
@@ -180,11 +197,10 @@ def read_table(paths: Sequence[Path], chosen: argparse.Namespace) -> npt.Table:
             logarithms=chosen.logarithms,
             bounds={name: ends for pairs in chosen.bounds for name, ends in pairs.items()} or None,
             discrete=chosen.discrete,
-            corrections=[name for names in chosen.correct for name in names],
+            corrections=corrections,
             missing=chosen.missing,
             max_rank=chosen.max_rank,
         )
-        return table.as_meant() if chosen.as_saved else table
     except (ValueError, OSError, MemoryError):
         raise  # its message is for the user
     except Exception as error:

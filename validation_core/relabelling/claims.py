@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -211,10 +211,14 @@ class Claims:
 
     def _clearest_named(self, wanted: Callable[[Claim], bool] = lambda claim: True) -> int | None:
         """The place of the clearest claim that may be made of some; None where none may."""
-        some = [
-            at for at, claim in enumerate(self.result.claims)
+        return self._clearest(
+            at
+            for at, claim in enumerate(self.result.claims)
             if self.named[at] <= self.level and wanted(claim)
-        ]  # fmt: skip
+        )
+
+    def _clearest(self, some: Iterable[int]) -> int | None:
+        """The place of the clearest of some claims; None of none."""
         return max(some, key=lambda at: float(self.result.minus_log_p[at]), default=None)
 
     def families(
@@ -274,15 +278,15 @@ class Claims:
 
         Of changes over x, those of one parameter's place or width.
         """
-        some = [
-            at for at, claim in enumerate(self.result.claims)
+        at = self._clearest(
+            at
+            for at, claim in enumerate(self.result.claims)
             if claim.family in families
             and (claim.family != "over_x" or len(claim.which) == 1)
             and self._may_be_listed(at)
-        ]  # fmt: skip
-        if not some:
+        )
+        if at is None:
             return None
-        at = max(some, key=lambda at: float(self.result.minus_log_p[at]))
         return ClearestClaim(self.result.claims[at], abs(float(self.result.z[at])))
 
     def clearest(self, names: Sequence[str] = (), x_names: Sequence[str] = ()) -> str:

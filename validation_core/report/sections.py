@@ -41,9 +41,13 @@ def code(template: str, *, path: str | Sequence[str], **values: object) -> str:
         values: by name, such as the seed.
     """
     files = [path] if isinstance(path, str) else [*path]
-    read: object = files
-    if len(files) < 2 or len(files) > _NAMED:
-        read = files[0] if len(files) == 1 else _FOLDER if files else _UNNAMED
+    read: str | list[str] = files
+    if not files:
+        read = _UNNAMED
+    elif len(files) == 1:
+        (read,) = files
+    elif len(files) > _NAMED:
+        read = _FOLDER
     # All in one go: a name may have braces. Quotes are written here, a name may have them too.
     written = {name: repr(value) for name, value in {**values, "path": read}.items()}
     return _FIELD.sub(lambda found: written.get(found[2], found[0]), template)

@@ -115,8 +115,7 @@ def _panel(curves: Curves, shown: str, quasi: str) -> Panel:
         + ", or of one where one alone is here" * once
         + "; bars, and brackets above, reach from the lowest to the highest end of their 95% "
         f"intervals. Both axes are logarithmic; what is below {_TICKS[0]:g} is drawn there."
-        + f" {quasi}"
-        * bool(quasi),
+        + (f" {quasi}" if quasi else ""),
     )
 
 
