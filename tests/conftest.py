@@ -45,6 +45,25 @@ settings.register_profile(
 settings.load_profile("hundreds")
 
 
+class FailuresAtOnce:
+    """Names a failure when it happens: a run that is ended in the middle prints no summary."""
+
+    def __init__(self, reporter) -> None:
+        self.reporter = reporter
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.reporter.ensure_newline()
+            self.reporter.write_line(f"{report.when} failed: {report.nodeid}", red=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(FailuresAtOnce(reporter))
+
+
 def pytest_collection_modifyitems(config, items):
     """What takes an hour runs where it is asked for by name."""
     if "soak" not in config.option.markexpr:

@@ -88,6 +88,12 @@ NETWORKS = [
 ]
 
 
+def few_change(pvalues, kept):
+    """Whether a test decides the same by fresh p-values as by those kept, but for one in five."""
+    fresh = np.asarray(pvalues).astype(kept.dtype).astype(float)
+    return ((fresh <= LEVEL) != (kept.astype(float) <= LEVEL)).mean() <= 0.2
+
+
 @pytest.fixture(scope="module")
 def shipped(tmp_path_factory):
     """What comes with the package."""
@@ -164,9 +170,7 @@ def decide(agree):
     """A function: fresh p-values are the shipped ones, and decide the same."""
 
     def check(pvalues, kept):
-        fresh = np.asarray(pvalues).astype(kept.dtype).astype(float)
-        changed = (fresh <= LEVEL) != (kept.astype(float) <= LEVEL)
-        assert changed.sum() <= 0.2 * changed.size
+        assert few_change(pvalues, kept)
         agree(pvalues, kept)
         np.testing.assert_array_equal(
             np.asarray(pvalues).astype(kept.dtype).astype(float) <= LEVEL,
@@ -274,18 +278,39 @@ def kept_of(case, shipped):
     return sweep.curve(method).tallies(shipped)[sweep.places.index(place)]
 
 
+@pytest.fixture
+def cell_agrees(request, shipped, fresh, agree, decide):
+    """A function: a cell computed again is the shipped one.
+
+    The curves of one part were made on several machines, and training amplifies how each of them
+    rounds: where networks learn, scores are near and few decisions change on any processor, and
+    only `--exact` asks for digits.
+    """
+
+    def check(case):
+        sweep, method, place = case
+        tally, kept = recomputed(case, fresh), kept_of(case, shipped)
+        count = len(tally.pvalues)
+        pvalues, statistics = kept.pvalues[:count], kept.statistics[:count]
+        learns = method.learns_anew or sweep.parts[method.label, place][0].trainings
+        if learns and not request.config.getoption("--exact"):
+            np.testing.assert_allclose(tally.statistics, statistics, atol=0.1, rtol=0.1)
+            assert few_change(tally.pvalues, pvalues)
+        else:
+            decide(tally.pvalues, pvalues)
+            agree(tally.statistics, statistics)
+
+    return check
+
+
 @cases("colt", cells("colt"), 6)
-def test_a_cell_of_colts_table(case, shipped, fresh, agree, decide):
-    tally, kept = recomputed(case, fresh), kept_of(case, shipped)
-    decide(tally.pvalues, kept.pvalues[: len(tally.pvalues)])
-    agree(tally.statistics, kept.statistics[: len(tally.pvalues)])
+def test_a_cell_of_colts_table(case, cell_agrees):
+    cell_agrees(case)
 
 
 @cases("compare", cells("compare"), 10)
-def test_a_cell_of_a_compared_curve(case, shipped, fresh, agree, decide):
-    tally, kept = recomputed(case, fresh), kept_of(case, shipped)
-    decide(tally.pvalues, kept.pvalues[: len(tally.pvalues)])
-    agree(tally.statistics, kept.statistics[: len(tally.pvalues)])
+def test_a_cell_of_a_compared_curve(case, cell_agrees):
+    cell_agrees(case)
 
 
 @cases(
