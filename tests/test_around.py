@@ -219,7 +219,7 @@ def pvalue(upload, seed, relabelings):
 @pytest.mark.slow
 @pytest.mark.parametrize(("off", "width"), [(0, 1), (2, 2)])
 def test_the_level_is_exact_however_the_proposal_lies(off, width):
-    rng, count, alpha = np.random.default_rng(4), 800, 0.05
+    rng, count, alpha = np.random.default_rng(4), 400, 0.05
     mean = V / NOISE**2 * X_O + off * np.sqrt(V)
     pvalues = [pvalue(proposed(rng, 100, 20, mean, width), i, 19) for i in range(count)]
     rejected = int((np.array(pvalues) <= alpha).sum())

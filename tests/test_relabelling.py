@@ -21,7 +21,7 @@ from validation_core.statistics import binomial_bounds
 from validation_core.statistics.permutation import step_down
 from validation_core.types import Array, PosteriorTable
 
-N, K, TABLES = 60, 12, 200
+N, K, TABLES = 60, 12, 120
 DEAR = {"D = 30", "D = 60", "groups, D = 60", "one group, D = 300", "learned, D = 60"}
 """Kinds of which fewer tables must do at first."""
 RELABELINGS = 99
@@ -40,7 +40,7 @@ def null_pvalues(kind: str, tables: int) -> Array:
 
 
 @pytest.mark.parametrize(
-    ("many", "dear"), [(10, 2), pytest.param(TABLES, 30, marks=pytest.mark.slow)]
+    ("many", "dear"), [(10, 2), pytest.param(TABLES, 20, marks=pytest.mark.slow)]
 )
 def test_the_level_is_exact(many, dear):
     """Of each kind of null table, and of all kinds together."""

@@ -43,7 +43,7 @@ def test_an_observation_of_the_simulator_is_rejected_at_the_level():
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "d"), SIZES)
 def test_the_level_holds_in_few_and_many_coordinates(n, d):
-    assert within(rejections(n, d, 2000), 2000)
+    assert within(rejections(n, d, 800), 800)
 
 
 @pytest.mark.parametrize(
