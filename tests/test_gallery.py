@@ -310,6 +310,14 @@ def test_what_nothing_asks_for_is_said_and_goes(small, tmp_path, capfd):
     assert main(command) == 0
 
 
+def test_a_part_says_what_work_it_is(small, tmp_path, capfd):
+    into = Store(tmp_path / "gallery")
+    for study in small.studies:
+        study.keep(into, Sum(3), seconds=3600)
+    assert main(["gallery", "--into", str(into.root)]) == 0
+    assert "2 of 2 files are there, the work of 2.0 hours of a core" in capfd.readouterr().err
+
+
 def test_a_part_that_is_not_there(capfd):
     assert main(["gallery", "--only", "nonsense"]) == 2
     assert "playground" in capfd.readouterr().err

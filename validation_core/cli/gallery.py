@@ -43,7 +43,11 @@ def _run(chosen: argparse.Namespace) -> None:
             problems += _made(part, store, chosen.into, chosen.engine)
         shipped = Store(chosen.into)
         missing, total = part.missing(shipped), len(set(part.entries()))
-        tell(f"{part.title}: {total - len(missing)} of {total} files are there")
+        hours = part.seconds(shipped) / 3600
+        tell(
+            f"{part.title}: {total - len(missing)} of {total} files are there, the work of "
+            f"{hours:.1f} hours of a core"
+        )
         if missing:
             problems.append(f"{part.name} lacks {len(missing)} files")
     if not chosen.only:
