@@ -174,6 +174,25 @@ def test_rows_come_in_many_forms():
     assert (single.theta.shape, single.x.shape, single.q.shape) == ((1, 1), (1, 1), (1, 3, 1))
 
 
+def test_rows_that_name_their_parameters_are_matched_to_the_first_by_name():
+    theta, q = [[0.5, 1.0]], [[[0, 3], [1, 4], [2, 5]]]
+    reader = StreamRows()
+    forms = [
+        {"theta": theta, "theta_q": q, "theta_names": ["a", "b"]},
+        {"theta": [[1.0, 0.5]], "theta_q": [[[3, 0], [4, 1], [5, 2]]], "theta_names": ["b", "a"]},
+        {"theta": {"b": 1.0, "a": 0.5}, "theta_q": {"a": [0, 1, 2], "b": [3, 4, 5]}},
+        {"theta": theta, "theta_q": q},
+    ]
+    for form in forms:
+        rows = reader.table(form)
+        assert (rows.theta.tolist(), rows.q.tolist()) == (theta, q)
+    assert reader.names == ("a", "b")
+    with pytest.raises(ValueError, match=r"Rows whose draws have no names .* got b, a after a, b"):
+        reader.table({"theta": {"b": 1.0, "a": 0.5}, "theta_q": q[0]})
+    with pytest.raises(ValueError, match=r"parameters of the first, a, b; got a, c\. Send"):
+        reader.table({"theta": {"a": 0.5, "c": 1.0}, "theta_q": {"a": [0, 1, 2], "c": [3, 4, 5]}})
+
+
 @pytest.mark.parametrize(
     ("rows", "message"),
     [

@@ -50,7 +50,7 @@ def in_order_of_theta(given: Mapping[str, Any]) -> NamedColumns:
     found = roles.find_roles(list(values)).found
     for role, labels in _LABELS.items():
         if role in found and labels in found:
-            _check_order(role, columns_of(values[found[role]]), _texts(values[found[labels]]))
+            check_order(role, columns_of(values[found[role]]), _texts(values[found[labels]]))
     theta = columns_of(values[found["theta"]]) if "theta" in found else ()
     stated = _texts(values[found["theta_names"]]) if "theta_names" in found else ()
     notes: list[str] = []
@@ -88,11 +88,7 @@ def with_labels(given: Mapping[str, Any]) -> dict[str, Any]:
         and columns_of(p)
         and columns_of(p) != columns_of(q)
     ):
-        if sorted(columns_of(p)) != sorted(columns_of(q)):
-            raise ValueError(
-                f"p and q must have the same columns; got {roles.names_text(columns_of(p))} and "
-                f"{roles.names_text(columns_of(q))}. Name them alike."
-            )
+        check_same_columns("p", "q", columns_of(p), columns_of(q))
         values[found["q"]] = q[list(columns_of(p))]
     for role, labels in _PLAIN.items():
         value = values.get(found.get(role, ""))
@@ -126,7 +122,27 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list | tuple | np.ndarray) else ()
 
 
-def _check_order(role: str, columns: Sequence[str], stated: Sequence[str]) -> None:
+def check_same_columns(
+    first: str, other: str, columns: Sequence[str], others: Sequence[str]
+) -> None:
+    """Refuse two arrays of the same quantities whose columns have other names.
+
+    Raises:
+        ValueError: where they have.
+    """
+    if sorted(columns) != sorted(others):
+        raise ValueError(
+            f"{first} and {other} must have the same columns; got {roles.names_text(columns)} and "
+            f"{roles.names_text(others)}. Name them alike."
+        )
+
+
+def check_order(role: str, columns: Sequence[str], stated: Sequence[str]) -> None:
+    """Refuse names that are given beside columns, in another order than theirs.
+
+    Raises:
+        ValueError: where they are.
+    """
     if stated != columns and sorted(stated) == sorted(columns):
         name = "names" if role == "theta" else "x_names"
         raise ValueError(

@@ -13,7 +13,7 @@ from validation_core.tables.source import ArrayHeader, Order, as_working_dtype, 
 
 
 class WideTable:
-    """One array (rows, columns), and the labels of its columns where it is theta or x.
+    """One array (rows, columns), and the labels of its columns where these are quantities.
 
     Args:
         columns: the columns.
@@ -33,15 +33,10 @@ class WideTable:
     def headers(self) -> Mapping[str, ArrayHeader]:
         shape = (self._columns.rows, len(self._chosen))
         headers = {self._stem: ArrayHeader(shape, self._columns.common_dtype(self._chosen))}
-        if (labels := self._labels) in roles.ROLES and not self._chosen[0].startswith("column_"):
-            headers[labels] = label_header(len(self._chosen))
+        role = next(iter(roles.find_roles([self._stem]).found), "")
+        if role in roles.LABELS and not self._chosen[0].startswith("column_"):
+            headers[roles.LABELS[role]] = label_header(len(self._chosen))
         return headers
-
-    @property
-    def _labels(self) -> str:
-        """The name of the labels of its columns: ranks are of theta."""
-        stem = self._stem.lower()
-        return "theta_names" if stem in ("ranks", "pit") else f"{stem}_names"
 
     def load(self, name: str) -> NDArray[np.generic]:
         if name.endswith("_names"):

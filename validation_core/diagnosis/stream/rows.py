@@ -13,6 +13,7 @@ from validation_core.tables import TableUpload, roles
 from validation_core.tables.corrections import how_to_correct
 from validation_core.tables.draw_order import some_draws
 from validation_core.tables.float_type import match_precisions
+from validation_core.tables.named_parts import are_numbers
 from validation_core.tables.package_arrays import array_of
 from validation_core.tables.reading import File, opened_file, refusals_in_words
 from validation_core.tables.source import LIMIT, check_headers
@@ -94,8 +95,9 @@ class StreamRows:
             ValueError: for numbers that are no rows, or of other sizes than those before.
         """
         try:
-            came = self._table(item)
+            came, names = self._table(item)
             self._check_sizes(came)
+            came = self._in_order(came, names)
         except ValueError as refusal:
             raise ValueError(f"Row {self.read + 1:,} of the stream: {refusal}") from None
         assert self.sizes is not None, "sizes are checked"
@@ -116,7 +118,6 @@ class StreamRows:
                     f"{sizes[2]}. Draw more at each x."
                 )
             self.sizes = sizes
-            self.names = self.names or tuple(f"theta_{i + 1}" for i in range(sizes[0]))
         d, m, k = self.sizes
         if sizes[:2] != (d, m) or sizes[2] < k:
             raise ValueError(
@@ -125,7 +126,30 @@ class StreamRows:
                 "stream of their own."
             )
 
-    def _table(self, item: Mapping[str, Any] | TableUpload) -> PosteriorTable:
+    def _in_order(self, came: PosteriorTable, names: tuple[str, ...]) -> PosteriorTable:
+        """Rows with their parameters in the order of the first row's names.
+
+        Raises:
+            ValueError: for other names.
+        """
+        own = tuple(f"theta_{i + 1}" for i in range(came.theta.shape[1]))
+        self.names = self.names or names or own
+        if not names or names == self.names:
+            return came
+        if sorted(names) == sorted(self.names):
+            order = [names.index(name) for name in self.names]
+            return PosteriorTable(came.theta[:, order], came.x, came.q[..., order])
+        if not are_numbers(names) and not are_numbers(self.names):
+            raise ValueError(
+                f"Every row names the parameters of the first, {roles.names_text(self.names)}; "
+                f"got {roles.names_text(names)}. Send these rows as a stream of their own."
+            )
+        return came
+
+    def _table(
+        self, item: Mapping[str, Any] | TableUpload
+    ) -> tuple[PosteriorTable, tuple[str, ...]]:
+        """The rows of an item, and the names of their parameters; none where it gives none."""
         if isinstance(item, TableUpload):
             if item.groups is not None:
                 raise ValueError(
@@ -135,14 +159,13 @@ class StreamRows:
             item.require_usable()
             if item.mistakes:
                 raise ValueError(how_to_correct(item.mistakes))
-            self.names = self.names or item.names
             self.warnings = tuple(dict.fromkeys((*self.warnings, *item.warnings)))
-            return item.data
+            return item.data, item.names
         if not isinstance(item, Mapping):
             raise ValueError(f"{_FORM}; got {type(item).__name__}. Send those by name.")
         return self._of_numbers(item)
 
-    def _of_numbers(self, item: Mapping[str, Any]) -> PosteriorTable:
+    def _of_numbers(self, item: Mapping[str, Any]) -> tuple[PosteriorTable, tuple[str, ...]]:
         found = roles.find_roles(list(item)).found
         given = {role: item[name] for role, name in found.items()}
         if weighted := [name for name in (*WEIGHTS, *LINEAR) if name in given]:
@@ -172,12 +195,19 @@ class StreamRows:
         x = arrays.get("x", np.empty((len(theta), 0)))
         if theta.ndim != 2 or q.ndim != 3 or q.shape[::2] != theta.shape or len(x) != len(theta):
             raise ValueError(f"{_FORM}; got {shapes}. Send one of these.")
-        if not self.names:
-            named = given.get("theta_names", fields)
-            labels = None if named is None else np.array([str(name) for name in named])
-            self.names = roles.column_labels(labels, "theta", theta.shape[1])[0]
+        names: tuple[str, ...] = ()
+        if (named := given.get("theta_names", fields)) is not None:
+            labels = np.array([str(name) for name in named])
+            names = roles.column_labels(labels, "theta", theta.shape[1])[0]
+        nameless = fields is not None and not isinstance(given["theta_q"], Mapping)
+        if nameless and names != self.names and sorted(names) == sorted(self.names):
+            raise ValueError(
+                "Rows whose draws have no names must name theta in one order; got "
+                f"{roles.names_text(names)} after {roles.names_text(self.names)}. Send theta_q by "
+                "the same names, or theta in the order of its columns."
+            )
         same = match_precisions({"theta": theta, "theta_q": q}, {}).arrays
-        return PosteriorTable(same["theta"], x.reshape(len(x), -1), same["theta_q"])
+        return PosteriorTable(same["theta"], x.reshape(len(x), -1), same["theta_q"]), names
 
     def _look_alike(self, arrays: Mapping[str, Array]) -> bool:
         """Whether one row, and several of one parameter, could be meant."""
