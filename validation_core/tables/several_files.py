@@ -312,7 +312,8 @@ def _upload(
     arrays, moved = in_one_order([_alone(part, members) for part in members])
     # Only the file that holds the draws can tell the order of their axes.
     file_order = next((part.order for part in members if "theta_q" in part.roles), None)
-    notes = (*(note for part in members for note in part.notes), *moved)
+    told = tuple(dict.fromkeys(note for part in members for note in part.notes))
+    notes = (*told, *moved)
     types = {
         role: part.headers[name].dtype for part in members for role, name in part.roles.items()
     }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
 from validation_core.tables.checked_columns import CheckedColumns, labels_of
+from validation_core.tables.row_numbers import unread_row_numbers
 from validation_core.tables.source import ArrayHeader, Order, as_working_dtype, label_header
 
 
@@ -18,6 +19,7 @@ class WideTable:
     Args:
         columns: the columns.
         stem: name of the array: that of the file, without its ending.
+        numbers: columns that number rows, which are no part of it.
 
     Raises:
         ValueError: for a file without columns of numbers.
@@ -25,10 +27,11 @@ class WideTable:
 
     order: Order | None = None
 
-    def __init__(self, columns: CheckedColumns, stem: str) -> None:
+    def __init__(self, columns: CheckedColumns, stem: str, numbers: Collection[str] = ()) -> None:
         self._columns, self._stem = columns, stem
-        self._chosen = columns.numeric()
-        self.notes = columns.notes(self._chosen, "no numbers")
+        self._chosen = columns.numeric(numbers)
+        self.notes = columns.notes((*self._chosen, *numbers), "no numbers")
+        self.notes += unread_row_numbers(numbers)
 
     def headers(self) -> Mapping[str, ArrayHeader]:
         shape = (self._columns.rows, len(self._chosen))
