@@ -95,6 +95,33 @@ def test_the_row_numbers_that_pandas_writes_are_said_to_be_left_out():
     assert "A column without a name was not read." in upload.notes
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([[0.5, -1.25], [2.25, 0.0]], id="real"),
+        pytest.param([[0.5], [2.25]], id="one column"),
+        pytest.param([[j * 7 + i for j in (1, 2, 3)] for i in range(5)], id="whole"),
+    ],
+)
+@pytest.mark.parametrize("mark", [",", ";"])
+def test_the_names_that_pandas_gives_columns_are_no_row(rows, mark):
+    pandas = pytest.importorskip("pandas")
+    content = pandas.DataFrame(rows).to_csv(index=False, sep=mark)
+    both = [(name, content.encode()) for name in ("p.csv", "q.csv")]
+    ((_, upload, _),) = tables.read_files(both)
+    np.testing.assert_array_equal(upload.data.p.theta, rows)
+    assert any("is read as the names of columns" in note for note in upload.notes)
+
+
+@pytest.mark.parametrize(
+    "rows", [[[0, 1], [1, 0], [0, 1]], [[0], [2], [1]], [[0, 1]], [[0.0, 1.0], [0.5, 2.5]]]
+)
+def test_a_first_row_of_numbers_that_may_be_one_is_kept(rows):
+    content = "\n".join(",".join(map(str, row)) for row in rows).encode()
+    ((_, upload, _),) = tables.read_files([("p.csv", content), ("q.csv", content)])
+    np.testing.assert_array_equal(upload.data.p.theta, rows)
+
+
 def test_names_of_csv_may_stand_in_a_comment_as_numpy_saves_them():
     file = io.StringIO()
     content = columns(table())

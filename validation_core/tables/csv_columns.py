@@ -31,6 +31,8 @@ _HEAD = 2**16  # of these, as many as usually do
 _CSV_BLOCK = 2**23
 _SAID = 160
 _LOOKED_AT = 100  # rows that tell how a file writes its numbers
+_WHOLE = re.compile(r"[+-]?\d*")
+_UNLIKELY = 0.01  # chance of a row of whole numbers to be 0, 1, 2, ...
 _MARKS = ",;\t|"
 _SPACES = " "  # a mark of any width
 _FLOAT = np.dtype(np.float64)
@@ -77,7 +79,12 @@ class CsvColumns:
         line, self.notes = _decoded(lines[at])
         self._mark = mark or _mark_of(line, _first_row(lines[at + 1 :]))
         fields = _fields(line, self._mark)
-        if all(_is_number(field) for field in fields):
+        if _are_places(fields, lines[at + 1 :], self._mark):
+            shown = f"0 to {len(fields) - 1}" if len(fields) > 1 else "0"
+            self.notes += (f"The first line, {shown}, is read as the names of columns, as pandas "
+                           "writes them.",)  # fmt: skip
+            at += 1
+        elif all(_is_number(field) for field in fields):
             names = _fields(_decoded(comment)[0].lstrip("# "), self._mark)
             if len(names) != len(fields) or all(_is_number(name) for name in names):
                 names = [f"column_{i + 1}" for i in range(len(fields))]
@@ -269,6 +276,18 @@ def _texts(rows: Sequence[bytes], count: int, mark: str, decimal: str) -> list[b
                 numbers[i] += number
                 words[i] += not number and plain.lower() not in _MISSING
     return [word > 0 and number == 0 for word, number in zip(words, numbers, strict=True)]
+
+
+def _are_places(fields: Sequence[str], rows: Sequence[bytes], mark: str) -> bool:
+    """Whether a first line 0, 1, 2, ... names columns: no row of their numbers would be that."""
+    if [field.strip() for field in fields] != [str(i) for i in range(len(fields))]:
+        return False
+    some = [row for row in rows[:_LOOKED_AT] if not _is_passed_over(row)]
+    values = [field.strip() for row in some for field in _fields(_decoded(row)[0], mark)]
+    if not all(map(_WHOLE.fullmatch, values)):
+        return True
+    low = sum(value in fields for value in values)
+    return len(fields) > 1 and ((low + 1) / (len(values) + 1)) ** len(fields) < _UNLIKELY
 
 
 def _units_end(rows: Sequence[bytes], count: int, mark: str, decimal: str) -> int | None:
