@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from validation_core.diagnosis.stream.seen_rows import SeenRows
 from validation_core.rng import stream
 from validation_core.tables import TableUpload, roles
 from validation_core.tables.corrections import how_to_correct
@@ -80,13 +81,15 @@ class StreamRows:
         """(D, M, K) of the first row; None before it."""
         self.names: tuple[str, ...] = ()
         """Of the parameters."""
-        self.read, self.left_out = 0, 0
-        """Rows that came, and those of them left out for NaN or infinite numbers."""
+        self._seen = SeenRows()
+        self.read, self.left_out, self.repeats = 0, 0, 0
+        """Rows that came, those of them left out for NaN or infinite numbers, and those that came
+        before."""
         self.warnings: tuple[str, ...] = ()
         """Of the tables that came, each once."""
 
     def table(self, item: Mapping[str, Any] | TableUpload) -> PosteriorTable:
-        """The rows of one item, without those that hold NaN: theta (n, D), x (n, M), q (n, K, D).
+        """The new rows of one item without NaN: theta (n, D), x (n, M), q (n, K, D).
 
         Args:
             item: numbers by name, of one row or several; or a table.
@@ -107,7 +110,10 @@ class StreamRows:
             keep &= np.isfinite(part).reshape(len(part), -1).all(1)
         self.read += len(keep)
         self.left_out += int((~keep).sum())
-        return PosteriorTable(came.theta[keep], came.x[keep], q[keep])
+        finite = np.flatnonzero(keep)
+        new = finite[self._seen.are_new(came.theta[finite], came.x[finite])]
+        self.repeats += len(finite) - len(new)
+        return PosteriorTable(came.theta[new], came.x[new], q[new])
 
     def _check_sizes(self, came: PosteriorTable) -> None:
         sizes = came.theta.shape[1], came.x.shape[1], came.q.shape[1]
