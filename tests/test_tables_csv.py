@@ -58,6 +58,8 @@ FORMS = {
     "spaces and decimal commas": ("a b\n" + ROWS.replace(",", " ").replace(".", ","),
                                   {"sep": " ", "decimal": ","}),
     "spaces and quotes": ('"a" "b"\n' + ROWS.replace(",", " "), {"sep": " "}),
+    "quoted decimal commas": ("a,b\n" + "".join(f'{i},"0,{250 * (i % 4)}"\n' for i in range(N)),
+                              {"decimal": ","}),
     "units": ("a,b\nkg,\n" + ROWS, {"skiprows": [1]}),
     "units in brackets": ("a;b\n\n(-);(m/s)\n" + ROWS.replace(",", ";"),
                           {"sep": ";", "skiprows": [2]}),
@@ -178,6 +180,44 @@ def test_the_line_against_a_value_that_is_no_number_makes_a_file_that_is_read(
     assert len(read) == rows.count("\n") + (expected is not None)
     if expected:
         assert read[-1].tolist() == expected
+
+
+def lines_of(message):
+    """The lines of pandas that a refusal advises."""
+    return [f"pandas{part.partition(').to_csv')[0]}).to_csv('table.csv', index=False)"
+            for part in message.split("pandas")[1:]]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("a;b\n-1.234;-0,132\n377;1,5\n", [[[-1234, -0.132], [377, 1.5]]]),
+        ('a,b\n1,"1,203"\n2,"-2,415"\n', [[[1, 1.203], [2, -2.415]], [[1, 1203], [2, -2415]]]),
+        ("a;b\n377;1\n1.921;2\n", [[[377, 1], [1921, 2]], [[377, 1], [1.921, 2]]]),
+        ("a\tb\n377\t1\n-1.921\t2\n", [[[377, 1], [-1921, 2]], [[377, 1], [-1.921, 2]]]),
+    ],
+)
+def test_a_mark_that_may_be_decimal_or_of_thousands_is_asked_about(
+    text, meant, tmp_path, monkeypatch
+):
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    Path("FILE").write_text(text)
+    with pytest.raises(ValueError, match="thousands") as caught:
+        points(text)
+    lines = lines_of(str(caught.value))
+    assert len(lines) == len(meant)
+    for line, wanted in zip(lines, meant, strict=True):
+        exec(line, {"pandas": pandas})
+        np.testing.assert_allclose(points(Path("table.csv").read_bytes()), wanted)
+
+
+@pytest.mark.parametrize(
+    "rows", ["377;1.921\n", "377;1\n1.92;2\n", "377;1\n0.921;2\n", "1377;1\n1.921;2\n"]
+)
+def test_points_that_no_thousands_have_are_decimal(rows):
+    text = "a;b\n" + rows
+    np.testing.assert_allclose(points(text), pandas_points(text, sep=";"))
 
 
 @pytest.mark.parametrize("first", ["Results of Tuesday\n", "Results, of Tuesday\n\n"])
