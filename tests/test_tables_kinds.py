@@ -316,6 +316,9 @@ def test_draws_of_different_numbers_are_cut_to_the_shortest(rows):
     assert (upload.n, upload.k) == (N, 12)
     assert upload.densities["log_q_draws"].shape == (N, 12)
     assert "12 of each are kept, picked at random" in told(upload)
+    q[:, 12:] = np.nan
+    assert "Rows have 12 draws of q, NaN after them." in Upload.of(rows | {"theta_q": q}).notes
+    q = np.where(np.arange(N)[:, None, None] % 2, rows["theta_q"], q)
     ragged = [draws[np.isfinite(draws[:, 0])] for draws in q]
     table = npt.Table(rows["theta"], rows["x"], ragged)
     np.testing.assert_array_equal(table.upload.data.q, upload.data.q)
