@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from validation_core.tables import roles
+from validation_core.tables.axis_names import is_row_label
+from validation_core.tables.row_numbers import unread_row_numbers
 
 _DRAWS = ("theta_q", "theta_o")
 _PLAIN = {
@@ -22,7 +24,7 @@ _FRAME = ("columns", "to_numpy", "__getitem__")
 
 
 class NamedColumns(NamedTuple):
-    """Values by name, q's draws with their columns in theta's order, and notes on these."""
+    """Values by name, and notes on their columns."""
 
     values: dict[str, Any]
     notes: tuple[str, ...] = ()
@@ -68,9 +70,9 @@ def in_order_of_theta(given: Mapping[str, Any]) -> NamedColumns:
     return NamedColumns(values, tuple(notes))
 
 
-def with_labels(given: Mapping[str, Any]) -> dict[str, Any]:
+def with_labels(given: Mapping[str, Any]) -> NamedColumns:
     """Take ranks, PIT values, two samples and probabilities out of their frames, with the names of
-    their columns where none are given.
+    their columns where none are given; no frame keeps a column of row labels, as read_csv has it.
 
     Args:
         given: values by name; None for one that is missing.
@@ -79,6 +81,12 @@ def with_labels(given: Mapping[str, Any]) -> dict[str, Any]:
         ValueError: for a sample q whose columns have other names than p's.
     """
     values = {str(name): value for name, value in given.items() if value is not None}
+    notes: tuple[str, ...] = ()
+    for name, value in values.items():
+        names = columns_of(value) if is_frame(value) else ()
+        if unnamed := [column for column in names if is_row_label(column)]:
+            values[name] = value[[column for column in names if column not in unnamed]]
+            notes += unread_row_numbers(unnamed)
     found = roles.find_roles(list(values)).found
     p, q = (values.get(found.get(role, "")) for role in "pq")
     if (
@@ -96,7 +104,7 @@ def with_labels(given: Mapping[str, Any]) -> dict[str, Any]:
             if columns_of(value):
                 values.setdefault(found.get(labels, labels), columns_of(value))
             values[found[role]] = value.to_numpy()
-    return values
+    return NamedColumns(values, tuple(dict.fromkeys(notes)))
 
 
 def columns_of(value: Any) -> tuple[str, ...]:
