@@ -169,7 +169,9 @@ def test_draws_that_are_named_otherwise_than_theta_are_refused(names, words):
     assert words in refusal([("truth.npz", npz(arrays)), ("post.npz", npz(post))])
 
 
-@pytest.mark.parametrize("numbers", [["0", "1"], ["theta_1", "theta_2"], ["theta[0]", "theta[1]"]])
+@pytest.mark.parametrize(
+    "numbers", [["0", "1"], ["theta_1", "theta_2"], ["theta[0]", "theta[1]"], ["V1", "V2"]]
+)
 def test_columns_that_have_numbers_for_names_are_those_of_theta_in_turn(numbers):
     arrays = named()
     for names in ([*"ab"], numbers), (numbers, [*"ab"]):

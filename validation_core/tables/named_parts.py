@@ -19,7 +19,9 @@ _COLUMNS_OF = {
 }
 """Arrays whose columns these are the names of; the first that has them keeps its order."""
 _IN_ROWS = ("bounds",)  # a parameter in each row
-_NUMBER = re.compile(r"(theta|x|column)?[\W_]*\d+\W*")  # of a column that has no name
+_NUMBER = re.compile(  # of a column that has no name, as programs write it
+    r"(theta|x|p|v|var|col(umn)?|param(eter)?|dim)?[\W_]*\d+\W*", re.IGNORECASE
+)
 
 Arrays: TypeAlias = Mapping[str, NDArray[np.generic]]
 
