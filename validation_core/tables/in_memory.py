@@ -67,10 +67,11 @@ def read_in_memory(value: Any, **options: Unpack[Reading]) -> Upload:
         if isinstance(reader, LongTable) and reader.named:
             wanted = replace(wanted, arrays=None)
         return read_source(reader, math.inf, wanted, columns=isinstance(reader, ListedColumns))
-    named = in_order_of_theta(with_labels(value))
+    labelled = with_labels(value)
+    named = in_order_of_theta(labelled.values)
     plain = plain_values(named.values)
     wanted = replace(wanted, missing=wanted.missing or plain.missing)
-    notes = (*named.notes, *plain.notes)
+    notes = (*labelled.notes, *named.notes, *plain.notes)
     reader = RecordArrays(MemoryArrays(arrays_of(plain.values), notes), wanted.arrays)
     return read_source(reader, math.inf, wanted)
 

@@ -286,7 +286,7 @@ class TableUpload(Upload):
 
     @property
     def effective_k(self) -> int:
-        return self.k if self.weighting is None else max(1, round(self.weighting.effective - 1))
+        return self.k if self.weighting is None else max(1, round(self.weighting.slots - 1))
 
     @property
     def dims(self) -> tuple[int, int]:
