@@ -150,6 +150,8 @@ def _copied(arrays: Mapping[str, Any]) -> Path:
                     texts: Iterable[Any] = values.reshape(-1)[:_MEMBERS]
                     values = np.array([roles.label(str(text)).encode() for text in texts])
                 _describe(copy.create_dataset(name, data=values), name, array)
+            for name in arrays:
+                _label(copy, name)
     except BaseException:
         path.unlink()
         raise
@@ -163,7 +165,16 @@ def _describe(dataset: h5py.Dataset, name: str, array: Any) -> None:
     if axes and len(axes) == len(dataset.shape) and all(axes):
         dataset.attrs["_ARRAY_DIMENSIONS"] = [str(axis) for axis in axes]
         if [str(axis) for axis in axes] == [name.rpartition("/")[2]]:
-            dataset.attrs["CLASS"] = np.bytes_("DIMENSION_SCALE")
+            dataset.make_scale(str(axes[0]))
     for key in _KEPT:
         if isinstance(attributes.get(key), int | float):
             dataset.attrs[key] = dataset.dtype.type(attributes[key])
+
+
+def _label(copy: h5py.File, name: str) -> None:
+    """Tie the axes of an array to those arrays beside it that hold their labels."""
+    dataset, group = copy[name], name.rpartition("/")[0]
+    for i, axis in enumerate(dataset.attrs.get("_ARRAY_DIMENSIONS", ())):
+        scale = copy.get(f"{group}/{axis}")
+        if scale is not None and scale != dataset and getattr(scale, "is_scale", False):
+            dataset.dims[i].attach_scale(scale)
