@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -27,12 +27,14 @@ from validation_core.tables.source import BROKEN, ArrayHeader, Order, label_head
 if TYPE_CHECKING:
     import h5py
 
+_GROUPS, _DEPTH = 64, 3  # looked at within one group, and groups within groups
 _SHARED_NAME = "_nc4_non_coord_"  # before an array's name that an axis of netCDF has too
 _LABELS = {"theta": "theta_names", "theta_q": "theta_names", "x": "x_names"}
 
 
 class Hdf5Arrays:
-    """The arrays at the root of an HDF5 file, or in the one group whose arrays have known roles.
+    """The arrays at the root of an HDF5 file, or in the one group whose arrays have known roles,
+    however deep.
 
     Where these make no table, or lack an array that the user has chosen, those of every group are
     added as `group/array`.
@@ -67,11 +69,7 @@ class Hdf5Arrays:
         here = _datasets(root)
         if self._whole(here):
             return here
-        inside = {
-            name: _datasets(self._file.members(group))
-            for name, group in list(root.items())[:64]
-            if not is_dataset(group)
-        }
+        inside = dict(self._groups(root))
         fitting = [name for name, datasets in inside.items() if roles.find_roles(datasets).found]
         if roles.find_roles(here).found or self._chosen:
             fitting = []
@@ -82,6 +80,17 @@ class Hdf5Arrays:
             )
         plain = inside.pop(fitting[0]) if fitting else here
         return plain if self._whole(plain) else {**plain, **_by_path(inside)}
+
+    def _groups(
+        self, members: Mapping[str, HdfMember], prefix: str = "", depth: int = 0
+    ) -> Iterator[tuple[str, dict[str, h5py.Dataset]]]:
+        """The datasets of each group by its path, and of those within it."""
+        for name, group in list(members.items())[:_GROUPS]:
+            if not is_dataset(group):
+                own = self._file.members(group)
+                yield f"{prefix}{name}", _datasets(own)
+                if depth < _DEPTH:
+                    yield from self._groups(own, f"{prefix}{name}/", depth + 1)
 
     def _whole(self, datasets: Mapping[str, h5py.Dataset]) -> bool:
         """Whether datasets make a table or two samples, and hold every array that was chosen."""
