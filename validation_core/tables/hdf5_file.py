@@ -31,8 +31,9 @@ _ATTRIBUTE = 4096  # bytes of one that is read
 _LONGEST_TEXT = 4096  # characters of a text of MATLAB
 MOST_TEXTS = 4096
 """Labels of no fixed length that are read."""
-_TEXT, _LABELS = 2**20, 2**20  # bytes of them; numbers along an axis that are read
-_LONGEST_LABEL = 200  # characters of one along an axis
+MOST_LABELS, LONGEST_LABEL = 2**15, 200
+"""Texts along an axis that are read, and characters of each."""
+_TEXT = 2**20  # characters of all of them
 _BARE = b"This is a netCDF dimension but not a netCDF variable"
 
 
@@ -218,18 +219,24 @@ class Hdf5File:
             scale = dataset.dims[axis][0] if len(dataset.dims[axis]) else None
             if scale is None or is_bare_dimension(scale) or scale.shape != (dataset.shape[axis],):
                 return None
-            if scale.dtype.kind in "fiub" and len(scale) <= _LABELS:
+            if scale.dtype.kind in "fiub" and 8 * len(scale) <= self._limit:
                 self.header(scale, "labels")
-                told = self._notes
-                self._notes = []  # of what no test reads
-                labels = self.load(scale, "labels")
-                self._notes = told
-                return labels
-            return self.texts(scale, _LONGEST_LABEL) if len(scale) <= MOST_TEXTS else None
+                told, self._notes = self._notes, []
+                try:
+                    return self.load(scale, "labels")
+                finally:
+                    self._notes = told  # without those on what no test reads
+            if len(scale) <= MOST_LABELS:
+                return self.texts(scale, LONGEST_LABEL, MOST_LABELS)
+            note = (
+                f"Labels along {roles.label(self.dims(dataset)[axis])} are more than "
+                f"{MOST_LABELS:,} texts, which are not read: arrays are paired there by position."
+            )
+            self._notes += [] if note in self._notes else [note]
         return None
 
     def texts(
-        self, dataset: h5py.Dataset, longest: int = roles.LABEL_LENGTH
+        self, dataset: h5py.Dataset, longest: int = roles.LABEL_LENGTH, most: int = MOST_TEXTS
     ) -> NDArray[np.generic]:
         """Return texts of no fixed length, those of a cell array of MATLAB too.
 
@@ -238,8 +245,9 @@ class Hdf5File:
         Args:
             dataset: holds texts, or references to arrays of characters.
             longest: characters that are kept of each.
+            most: texts that are read; none of more.
         """
-        if math.prod(dataset.shape or ()) > MOST_TEXTS:
+        if math.prod(dataset.shape or ()) > most:
             return np.array([], np.str_)
         labels = np.full(dataset.size or 0, "", np.dtype((np.str_, longest)))
         length = 0

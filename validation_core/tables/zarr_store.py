@@ -16,6 +16,7 @@ import numpy as np
 
 from validation_core.tables import roles, source
 from validation_core.tables.foreign_formats import zarr_refusal
+from validation_core.tables.hdf5_file import LONGEST_LABEL, MOST_LABELS
 from validation_core.tables.source import ArrayHeader
 
 if TYPE_CHECKING:
@@ -147,8 +148,9 @@ def _copied(arrays: Mapping[str, Any]) -> Path:
             for name, array in arrays.items():
                 values = np.asarray(array[...])
                 if values.dtype.kind not in "fiubc":
-                    texts: Iterable[Any] = values.reshape(-1)[:_MEMBERS]
-                    values = np.array([roles.label(str(text)).encode() for text in texts])
+                    texts: Iterable[Any] = values.reshape(-1)[: MOST_LABELS + 1]
+                    shown = (roles.label(str(text), LONGEST_LABEL) for text in texts)
+                    values = np.array([text.encode() for text in shown])
                 _describe(copy.create_dataset(name, data=values), name, array)
             for name in arrays:
                 _label(copy, name)
