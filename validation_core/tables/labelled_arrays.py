@@ -12,7 +12,7 @@ from validation_core.tables.source import Order
 _NAMES = {"theta": "theta_names", "theta_q": "theta_names", "x": "x_names"}
 
 
-class PlainValues(NamedTuple):
+class UnlabelledValues(NamedTuple):
     """Values by name, without DataArrays."""
 
     values: dict[str, Any]
@@ -21,7 +21,7 @@ class PlainValues(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def without_labels(given: Mapping[str, Any]) -> PlainValues:
+def without_labels(given: Mapping[str, Any]) -> UnlabelledValues:
     """Return DataArrays, and those of a Dataset or a dict, as arrays that stand alike.
 
     Args:
@@ -39,7 +39,7 @@ def without_labels(given: Mapping[str, Any]) -> PlainValues:
     ]
     arrays = [values[name] if field is None else values[name][field] for name, field in places]
     if not any(map(is_labelled, arrays)):
-        return PlainValues(values)
+        return UnlabelledValues(values)
     axes = [_axes(array) for array in arrays]
     given_roles = [role_of[name] for name, _ in places]
     order: Order | None = None
@@ -61,7 +61,7 @@ def without_labels(given: Mapping[str, Any]) -> PlainValues:
         if arranged is not None:
             order = "NKD" if role == "theta_q" else order
             notes += arranged.notes
-    return PlainValues(values, order, tuple(dict.fromkeys(notes)))
+    return UnlabelledValues(values, order, tuple(dict.fromkeys(notes)))
 
 
 def is_labelled(value: object) -> bool:
