@@ -72,4 +72,4 @@ def _elsewhere(
     state = jobs.ensure(wanted, "At one observation", start=True)
     jobs.panel(state, follow=True)
     done = [part for task in wanted if (part := task.load(services().store)) is not None]
-    return _QUESTION.gather(done) if done else None
+    return Answer.of(_QUESTION, done, upload).result if done else None

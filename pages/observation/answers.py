@@ -71,7 +71,7 @@ def local_answer(
     if record is None or len(parts) < len(studies):
         return (), state
     found = verdict([record], ready.upload, alpha=alpha, seed=seed)
-    return (local(Answer(_QUESTION, _QUESTION.gather(parts)), found),), state
+    return (local(Answer.of(_QUESTION, parts, ready.upload), found),), state
 
 
 def ask_locally(ready: Prepared, seed: int, state: JobState | None) -> None:

@@ -114,10 +114,13 @@ class EventRows:
             name: fields_read({role: h.dtype for role, h in headers.items()})
             for name, headers in events.items()
         }
+        self._check_fields(usual)
+        first = self._fields[self._events[0]]
+        self._fields = {name: {r: first[r] for r in usual if r in first} for name in events}
         sizes = {name: _shapes(headers) for name, headers in events.items()}
         odd = [name for name, size in sizes.items() if size is None]
         counts = {size[1] for size in sizes.values() if size}
-        if odd or len(counts) > 1 or self._field_sets() > 1:
+        if odd or len(counts) > 1:
             shown = odd[:1] or [n for n, s in sizes.items() if s and s[1] != max(counts)][:1]
             listed = "; ".join(self._text(name) for name in [self._events[0], *shown])
             raise ValueError(
@@ -139,8 +142,18 @@ class EventRows:
                 f"kept, picked at random.",
             )
 
-    def _field_sets(self) -> int:
-        return len({fields.get("theta_q", ()) for fields in self._fields.values()})
+    def _check_fields(self, usual: Sequence[str]) -> None:
+        """Refuse parts of which one has other names than the first, in whatever order."""
+        first = self._events[0]
+        for name, fields in self._fields.items():
+            for role in usual:
+                here, there = (one.get(role, ()) for one in (fields, self._fields[first]))
+                if {*here} != {*there}:
+                    raise ValueError(
+                        f"{self._about} that hold one simulation each must have the same names; "
+                        f"got {role} with {roles.names_text(there)} in {roles.label(first)!r} and "
+                        f"{roles.names_text(here)} in {roles.label(name)!r}. Save the same in all."
+                    )
 
     def _text(self, name: str) -> str:
         shapes = {role: header.shape for role, header in self._given[name].items()}

@@ -100,7 +100,7 @@ def read_source(
     numbers = {role: joined.load(array) for role, array in known.found.items()}
     notes = known.notes + joined.notes + reader.notes
     types = {role: joined.headers[array].dtype for role, array in known.found.items()}
-    options = replace(options, order=options.order or reader.order)
+    options = replace(options, order=reader.order or options.order)
     return table.assemble_upload(numbers, notes, options, types)
 
 

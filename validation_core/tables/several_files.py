@@ -330,7 +330,7 @@ def _upload(
             arrays[role] = join_arrays(role, [part.arrays[role] for part in parts.values()])
             joined = list_text([roles.label(name) for name in parts])
             notes += (f"{role} is {joined}, joined in this order.",)
-    options = replace(options, order=options.order or file_order)
+    options = replace(options, order=file_order or options.order)
     return table.assemble_upload(arrays, notes, options, types)
 
 

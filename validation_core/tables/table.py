@@ -217,6 +217,33 @@ class TableUpload(Upload):
     """All real observations that came with it (J, M), with draws of q or without."""
     x_rep: Array | None = None
     """Data simulated at q's draws at the first of them (L, M)."""
+    saved_rows: Integers | None = None
+    """Places (N,) of its rows among those that were saved; None where none was left out."""
+
+    def saved_row(self, row: int) -> int:
+        """The place of a row among those that were saved, counted from 0."""
+        return row if self.saved_rows is None else int(self.saved_rows[row])
+
+    def row_saved_at(self, place: int) -> int:
+        """The row that was saved at a place, counted from 0.
+
+        Raises:
+            ValueError: for one that is not there, or that was left out.
+        """
+        last = self.saved_row(self.n - 1)
+        if not 0 <= place <= last:
+            raise ValueError(
+                f"A row is counted from 0 to {last}; got {place}. Give one that is there."
+            )
+        if self.saved_rows is None:
+            return place
+        row = int(np.searchsorted(self.saved_rows, place))
+        if self.saved_rows[row] != place:
+            raise ValueError(
+                f"A row must be one that was kept; got {place}, which was left out when the table "
+                "was read, for a reason that its notes give. Name another one."
+            )
+        return row
 
     def is_around(self, x: Array) -> bool:
         """Whether theta was drawn around the observation x (M,)."""
@@ -575,6 +602,7 @@ def _table(
         names=(),
         digest=keys.digest(**read.numbers()),
         dropped=read.dropped,
+        saved_rows=read.saved_rows,
         warnings=read.warnings,
         notes=(*notes, *read.notes),
         densities={name: array for name, array in beside.items() if not is_quantity(name)},

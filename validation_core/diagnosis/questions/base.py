@@ -260,6 +260,11 @@ class Question(Generic[R]):
         del result, diagnosis
         return ()
 
+    def at_saved_rows(self, result: R, upload: Upload) -> R:
+        """The result with places of rows among those that were saved, where it names some."""
+        del upload
+        return result
+
     def to_json(self, result: R) -> Json:
         """Every number of the result, as JSON holds it; arrays are for figures."""
         return codec.to_json(result)
@@ -281,6 +286,11 @@ class Answer(Generic[R]):
 
     question: Question[R]
     result: R
+
+    @classmethod
+    def of(cls, question: Question[R], results: Sequence[R], upload: Upload) -> Answer[R]:
+        """The answer that the results of a question's studies of a table make."""
+        return cls(question, question.at_saved_rows(question.gather(results), upload))
 
     def describe(self, diagnosis: Diagnosis) -> tuple[str, ...]:
         """Say the answer in sentences, the first first; they may hold names that a user chose.
