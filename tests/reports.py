@@ -44,7 +44,7 @@ class Fake(questions.Question):
 
     reading_guide = "If q were correct, all would be 0."
     title = "How <wrong>"
-    code = "from pathlib import Path\nprint(Path({path}).name, {seed})\n"
+    code = "import validation_core as npt\nprint({table}, {seed})\n"
 
     def __init__(self, points=50, figures=1, name="size", obstacle=None):
         self.name, self.points, self.count, self.reason = name, points, figures, obstacle

@@ -394,7 +394,8 @@ def test_the_same_seed_says_the_same(store, tmp_path):
 def test_the_code_runs_as_it_stands(tmp_path, capsys):
     path = tmp_path / 'it\'s {seed} a "table".npz'  # a name that needs care
     np.savez(path, **made(60, 6).arrays())
-    exec(report.code(QUESTION.code, path=str(path), seed=1), {})
+    how = {"upload": made(60, 6), "methods": None, "alpha": 0.05, "seed": 1}
+    exec(report.code(QUESTION.code, path=str(path), **how), {})
     said = capsys.readouterr().out.strip().splitlines()
     again = run(tables.read(path), Store(tmp_path / "again"), seed=1)
     assert said[: len(say(again, ()))] == list(say(again, ()))

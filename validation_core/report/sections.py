@@ -23,35 +23,8 @@ from validation_core.methods import METHODS
 from validation_core.panels.record import pictures
 from validation_core.report import card, numbers
 from validation_core.report.markup import render
+from validation_core.report.python_code import question_code
 from validation_core.text import level_text, pvalue_text, signed_text
-
-_FIELD = re.compile(r"""(["']?)\{(\w+)\}\1""")
-_UNNAMED, _FOLDER = "your_table.npz", "your_folder"
-_NAMED = 8
-"""Files that are written out; more are read from a folder."""
-
-
-def code(template: str, *, path: str | Sequence[str], **values: object) -> str:
-    """Fill in a Python script.
-
-    Args:
-        template: with `{path}`, perhaps in quotes, and the names of values in braces.
-        path: of the table's file, any text; of several that make it; or none, for a table of no
-            file, which stands as one that the reader is to name.
-        values: by name, such as the seed.
-    """
-    files = [path] if isinstance(path, str) else [*path]
-    read: str | list[str] = files
-    if not files:
-        read = _UNNAMED
-    elif len(files) == 1:
-        (read,) = files
-    elif len(files) > _NAMED:
-        read = _FOLDER
-    # All in one go: a name may have braces. Quotes are written here, a name may have them too.
-    written = {name: repr(value) for name, value in {**values, "path": read}.items()}
-    return _FIELD.sub(lambda found: written.get(found[2], found[0]), template)
-
 
 _SHORT = 24  # letters
 _NUMBER = re.compile(r"(< )?[+−-]?[\d.,]+(e[+−-]?\d+)?%?", re.ASCII)
@@ -251,7 +224,7 @@ def _panel(told: ReportContext, panel: AnyQuestion, places: FigurePlaces) -> Mar
         reading_guide=panel.reading_guide,
         notes=answer.notes(told.found),
         table=html_table(answer.rows(told.found), told.rows),
-        code=code(panel.code, path=read, seed=told.found.seed),
+        code=question_code(panel, told.found, read),
     )
 
 

@@ -80,7 +80,10 @@ _MISSED = (
 _CODE = """\
 import validation_core as npt
 
-answer = npt.ask("NAME", "{path}", seed={seed})
+table = {table}
+# Asked alone: a long question goes through all stages, sentences of other tests are left out, and
+# where no diagnosis of the table is kept here, claims rest on a relabelling of their own.
+answer = npt.ask("NAME", table, methods={methods}, alpha={alpha}, seed={seed})
 print(*answer.sentences, sep="\\n")
 for row in answer.rows():
     print(row)
@@ -195,7 +198,7 @@ class Question(Generic[R]):
 
     @property
     def code(self) -> str:
-        """Python that answers it; `{path}` and `{seed}` are filled in."""
+        """Python that answers it: a template of `report.question_code`."""
         return _CODE.replace("NAME", self.name)
 
     def obstacle(self, upload: Upload) -> str | None:
