@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from validation_core import diagnosis
+from validation_core import diagnosis, report, tables
 from validation_core.diagnosis import questions
 from validation_core.diagnosis.method_runs import run_method, run_relabelling
 from validation_core.drawing.drawn import Drawn
@@ -37,6 +37,12 @@ def cloud(points, seed=0):
     xy = np.random.default_rng(seed).random((2, points))
     dots = Points(*xy, color=Shades(xy[0], limit=1), size=3)
     return Panel([dots], x=Axis((0, 1), "x"), y=Axis((0, 1), "y"))
+
+
+def code_of(question, path, seed=0, methods=None):
+    """The Python that a report offers beside a question about a file."""
+    how = {"alpha": 0.05, "seed": seed, "methods": methods, "where": None}
+    return report.code(question.code, path=str(path), upload=tables.read(path), **how)
 
 
 class Fake(questions.Question):

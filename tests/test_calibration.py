@@ -11,7 +11,8 @@ from scipy.stats import norm
 
 from tests.conftest import in_turn
 from tests.fixed_claims import CLAIMED, FixedClaims
-from validation_core import codec, diagnosis, keys, report, statistics, tables
+from tests.reports import code_of
+from validation_core import codec, diagnosis, keys, statistics, tables
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.calibration.parameters import marginal_errors
@@ -725,8 +726,7 @@ def test_the_code_runs_as_it_stands(tmp_path, capsys):
     upload = gaussian(n=40, k=5, d=2)
     path = tmp_path / "table.npz"
     np.savez(path, **upload.arrays())
-    how = {"upload": upload, "methods": None, "alpha": 0.05, "seed": 3}
-    exec(report.code(QUESTION.code, path=str(path), **how), {})
+    exec(code_of(QUESTION, path, 3), {})
     said = capsys.readouterr().out
     assert say(answered(tables.read(path), seed=3), upload.names)[0] in said
 

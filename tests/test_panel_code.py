@@ -14,7 +14,7 @@ import pytest
 import validation_core as npt
 from tests.conftest import QUICK, few_trials
 from tests.fixed_claims import asked_alone
-from tests.reports import table
+from tests.reports import code_of, table
 from validation_core import diagnosis, report, tables
 from validation_core.diagnosis import questions, tasks
 from validation_core.rng import stream
@@ -53,8 +53,7 @@ def test_the_code_of_a_panel_prints_what_it_says(panel, asked, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)  # some code writes files where it runs
     path, upload, store, answers = asked
     script, heard = tmp_path / "script.py", io.StringIO()
-    how = {"upload": upload, "methods": None, "alpha": 0.05, "seed": SEED, "where": None}
-    script.write_text(report.code(panel.code, path=str(path), **how), encoding="utf-8")
+    script.write_text(code_of(panel, path, SEED), encoding="utf-8")
     with contextlib.redirect_stdout(heard):
         runpy.run_path(str(script), run_name="__main__")
     printed = heard.getvalue()

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from tests.fixed_claims import CLAIMED
+from tests.reports import code_of
 from validation_core import codec, diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.null_tables.method_battery import verdict_pvalues
@@ -191,7 +192,7 @@ def test_figures_and_rows(store):
 def test_the_code_runs_as_it_stands(tmp_path, capsys):
     upload, path = wrong(), tmp_path / "table.npz"
     np.savez(path, **upload.arrays())
-    exec(QUESTION.code.format(path=path, seed=1), {})
+    exec(code_of(QUESTION, path, 1), {})
     said = capsys.readouterr().out.strip().splitlines()
     found = found_of(tables.read(path), Store(tmp_path / "again"), seed=1)
     again = list(QUESTION.describe(found, Names(()), CLAIMED))

@@ -124,7 +124,7 @@ def heat_map(
     )
     shades = Shades(z, limit=reach, middle=middle, label=bar)
     dots = Points(rows[:, 0], rows[:, 1], color=color, size=3, opacity=0.6)
-    heat = Heat(x_edges, y_edges, shades, hover="(%{x:.3g}, %{y:.3g}): %{z:.2f}")
+    heat = Heat(x_edges, y_edges, shades, hover="(%{x}, %{y}): %{z:.2f}")
     x, y = (
         Axis((float(side[0]), float(side[-1])), name)
         for name, side in zip(names, sides, strict=True)
