@@ -198,7 +198,7 @@ def _row(record: Record, found: Diagnosis) -> dict[str, str]:
     cells = [
         record.title,
         record.about,
-        f"{record.statistic:.4g}",
+        signed_text(record.statistic, ".4g"),
         pvalue_text(record.pvalue),
         pvalue_text(found.adjusted.get(record.label)),
         f"{record.draws_p:,}",
