@@ -31,7 +31,7 @@ from validation_core.drawing.marks import (
     VLine,
 )
 from validation_core.methods import skl
-from validation_core.text import first_text
+from validation_core.text import count_text, first_text
 from validation_core.types import Array
 
 SHOWN = 6
@@ -60,7 +60,7 @@ def coverage_picture(
         hover = f"nominal {100 * level:g}%: true %{{x:.1%}}"
         marks.append(_whiskers(ends, at, hover=hover, symbol=_MARKS[j % len(_MARKS)]))
     axis = Axis((min(0.4, lowest - 0.04), 1.01), "share of true values covered", percent=True)
-    more = f" {hidden} more parameters are in the table." if hidden else ""
+    more = f" The table has {count_text(hidden, 'more parameter')}." if hidden else ""
     return Drawn(
         COVERAGE,
         _rows(marks, axis, labels),
@@ -187,7 +187,7 @@ def divergence_pictures(
 ) -> list[Drawn]:
     """The symmetric divergence: by log densities where they are there, or by a classifier."""
     more = (
-        f" {nats.beyond} values beyond the axis are counted in the end bars."
+        f" End bars count {count_text(nats.beyond, 'value')} beyond the axis."
         if nats.beyond
         else ""
     )
