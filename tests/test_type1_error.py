@@ -184,6 +184,9 @@ def test_figures_and_rows(store):
     for one in drawings:
         go.Figure(one.figure.to_plotly_json())  # validates
         assert one.caption.endswith(".")
+        adjusts = one.title.endswith((" of SBC", " of Relabelling within x"))
+        if one.title.startswith("p-values"):
+            assert ("bar may lie above the grey band" in one.caption) == adjusts
     rows = QUESTION.rows(found, Names(()), CLAIMED)
     assert [row["rate"] for row in rows] == sorted((row["rate"] for row in rows), reverse=True)
     assert {"Verdict", "SBC"} <= {row["test"] for row in rows}
