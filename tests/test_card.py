@@ -573,3 +573,13 @@ def test_where_the_cause_was_not_asked_to_ask_for_it_is_advised():
         steps = diagnosis_card(found, {}, Asked(frozenset(), surface=surface)).next_steps
         assert any(step.endswith(f"{words}.") for step in steps)
         assert not any("resemble" in step for step in steps)
+
+
+def test_a_long_name_leaves_room_for_the_label_of_its_axis():
+    ranks, name = np.linspace(0.01, 0.99, 99), "a" * 40 + "b" * 40
+    cloud = np.random.default_rng(0).normal(size=(99, 20))
+    pictures = draw.quantiles(ranks, name), draw.coverage(ranks, name)
+    for drawn in (*pictures, draw.overlay(cloud[:, 0], cloud, name, "")):
+        label = drawn.picture.x.label
+        assert "…" in label
+        assert len(label) < 50

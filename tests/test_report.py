@@ -26,8 +26,10 @@ from validation_core import diagnosis, report, row_files, statistics
 from validation_core.diagnosis import Record
 from validation_core.diagnosis.questions import Asked
 from validation_core.drawing import plotly
+from validation_core.drawing.drawn import Drawn
 from validation_core.methods import SBC, MMDFuse
 from validation_core.report import datatree, figures, numbers
+from validation_core.report.sections import FigurePlaces
 from validation_core.store import Store
 from validation_core.tables import Upload
 
@@ -458,3 +460,17 @@ def test_notes_have_a_bound(tmp_path):
     assert len(numbers.load_notes(store, "abc")) == numbers.LONGEST
     numbers.save_notes(store, "abc", "\ud800 half a letter")
     numbers.load_notes(store, "abc").encode()
+
+
+def test_a_legend_has_the_lines_that_a_phone_needs_in_a_report():
+    """A legend's line that was not reserved lies on the label of the axis."""
+    names = "Verdict", "Relabelling within x", "SBC", "TARP", "Conformal C2ST within x"
+    legend = tuple((name, "#000000", "circle") for name in names)
+    drawn = Drawn("Power", replace(cloud(9), legend=legend), "How it reads.")
+    places = FigurePlaces()
+    markup = str(places.of([drawn]))
+    (figure,) = places.figures
+    more = figure.layout.height - drawn.figure.layout.height
+    assert more > 0
+    assert figure.layout.margin.t - drawn.figure.layout.margin.t == more
+    assert f"height:{figure.layout.height}px" in markup

@@ -17,6 +17,7 @@ from validation_core.diagnosis.card import diagnosis_card
 from validation_core.diagnosis.my_observation.look import own_answers
 from validation_core.diagnosis.questions import Answers, AnyQuestion, Asked
 from validation_core.diagnosis.verdict import read_line
+from validation_core.drawing import plotly
 from validation_core.drawing.alt import describe_picture
 from validation_core.drawing.drawn import Drawn
 from validation_core.methods import METHODS
@@ -73,6 +74,7 @@ def _cell(value: object, numeric: bool) -> tuple[str, str]:
     return content, "number" if numeric else "short" if len(content) <= _SHORT else "long"
 
 
+_LEGEND = 280  # pixels between the axes of a figure on a phone: here its height is free
 _LISTED = 20  # warnings and notes of a file that are shown
 _SHOWN = 2
 """Figures of a question that are open; the others are folded."""
@@ -120,6 +122,8 @@ class _Place(NamedTuple):
     drawn: Drawn
     name: str
     alt: str
+    height: int
+    """In pixels."""
 
 
 @dataclass
@@ -134,9 +138,11 @@ class FigurePlaces:
         return render("figures", places=places) if places else Markup()
 
     def _place(self, drawn: Drawn) -> _Place:
-        self.figures.append(drawn.figure)
+        figure = plotly.figure(drawn.picture, room=_LEGEND)
+        self.figures.append(figure)
         alt = describe_picture(drawn.picture, drawn.title)
-        return _Place(len(self.figures) - 1, drawn, slug(drawn.title), alt)
+        number = len(self.figures) - 1
+        return _Place(number, drawn, slug(drawn.title), alt, figure.layout.height)
 
 
 def render_sections(told: ReportContext) -> RenderedSections:
@@ -193,7 +199,7 @@ def _claims(found: Diagnosis) -> list[dict[str, object]]:
 
 
 def _row(record: Record, found: Diagnosis) -> dict[str, str]:
-    if record.status == "not run":
+    if record.statistic is None:
         return dict.fromkeys(_METHOD_COLUMNS, "–") | {"Test": record.title, "Statistic": "not run"}
     cells = [
         record.title,

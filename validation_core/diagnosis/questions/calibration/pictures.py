@@ -39,6 +39,7 @@ SHOWN = 6
 _ROW = 40  # pixels high
 # letters of a name that fit beside a row on a narrow screen; sigma_1, sigma_2 end apart
 NAME_LETTERS = 14
+_LETTER = 1 / 44  # of a narrow screen's axis that a letter takes
 _MARKS = ("diamond", "circle", "square")
 
 
@@ -133,8 +134,13 @@ def contraction_pictures(worst: Sequence[ParameterErrors], labels: Sequence[str]
     starts = np.flatnonzero(np.diff(x[order], prepend=-np.inf) > 0.2 * (1.05 - low))
     for near in np.split(order, starts[1:]):
         place, names = float(x[near[0]]), [contracted[i][1] for i in near]
-        edge: Anchor = "end" if place > 0.8 else "start" if place < low + 0.2 else "middle"
-        words = first_text(names, 2)
+        words = first_text(names, 2 if len("".join(names[:2])) <= NAME_LETTERS else 1)
+        half = len(words) * _LETTER * (1.05 - low) / 2  # of the axis
+        edge: Anchor = "middle"
+        if place + half > 1.05:
+            edge = "end"
+        elif place - half < low:
+            edge = "start"
         notes.append(Note(place, float((mean + sd)[near].max()), words, anchor=edge, rise=11))
     panel = Panel(
         [
