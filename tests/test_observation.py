@@ -10,6 +10,7 @@ import pytest
 
 from tests.conftest import in_turn
 from tests.fixed_claims import CLAIMED, FixedClaims
+from tests.reports import code_of
 from validation_core import codec, diagnosis, keys, statistics, tables
 from validation_core.diagnosis import learning, method_runs
 from validation_core.diagnosis import tasks as diagnoses
@@ -122,7 +123,7 @@ def test_q_is_found_wrong_where_it_is_and_not_elsewhere(store):
     assert there.local.test.little[0] > there.local.test.much[0]
     said = say(there, ("a", "b"), ("dose",))
     verdict, chance, nearby, where = said
-    much, little = map(ends_text, (there.local.test.much, there.local.test.little))
+    much, little = ends_text(there.local.test.much, there.local.test.little)
     assert verdict == (
         "Near this observation q looks wrong (L-C2ST, p = 0.025): too much mass for b between "
         f"{much}, too little between {little}."
@@ -460,8 +461,7 @@ def test_the_code_runs(tmp_path, capsys):
     table = normals(n=60, k=3)
     path = tmp_path / "a table.npz"
     np.savez(path, theta=table.theta, x=table.x, theta_q=table.q)
-    code = QUESTION.code.format(path=path, seed=0).replace(", seed=", ", methods=(), seed=")
-    exec(code, {})
+    exec(code_of(QUESTION, path, methods=()), {})
     assert "L-C2ST" in capsys.readouterr().out
 
 
@@ -498,3 +498,12 @@ def test_a_single_draw_is_not_said_to_lie_somewhere(store):
     assert "too few draws (1) of q there" in said
     assert "between" not in said
     assert "looks at 1 draw of q" in note(found, NAMES)
+
+
+def test_the_ends_of_narrow_ranges_far_from_0_are_told_apart():
+    assert ends_text((1_000_312.0, 1_000_870.0), (998_123.0, 1_000_312.0)) == (
+        "1000310 and 1000870",
+        "998120 and 1000310",
+    )
+    assert ends_text((0.2, 1.4), (-0.3, 0.2)) == ("0.2 and 1.4", "−0.3 and 0.2")
+    assert ends_text((3.0, 3.0), (1.0, 1.0)) == ("3 and 3", "1 and 1")

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 import pytest
 
 from tests.fixed_claims import CLAIMED, asked_alone
+from tests.reports import code_of
 from validation_core import codec, diagnosis, statistics, tables
 from validation_core.diagnosis import method_runs, tasks
 from validation_core.diagnosis.questions import Names, by_name
@@ -450,8 +451,7 @@ def test_the_code_runs(tmp_path, capsys):
     table = normals(n=45, k=3)  # too few rows for a classifier: ranks alone
     path = tmp_path / "a table.npz"
     np.savez(path, theta=table.theta, x=table.x, theta_q=table.q)
-    code = QUESTION.code.format(path=path, seed=4)
-    exec(code, {})
+    exec(code_of(QUESTION, path, 4), {})
     upload = tables.read(path)
     claims = asked_alone(QUESTION, upload, 4, Store(tmp_path / "store"))
     wanted = QUESTION.describe(find_errors_over_x(upload, 4), Names(()), claims)
@@ -578,6 +578,9 @@ def disc(centre, radius, ends, *, outside=False):
             disc((-1.234, 4.9), (100.4, 0.5), ((None, 99.0), (4.4, None))),
             "counts is −1.23 ± 100 and exposure is 4.9 ± 0.5",
         ),
+        (Stretch(1_000_312.0, 1_001_870.0), "counts is from 1000300 to 1001900"),
+        (disc((1_000_312.0, 4.9), (250.0, 0.5), ((1e6, 1_000_600.0), (4.4, None))),
+         "counts is 1000310 ± 250 and exposure is 4.9 ± 0.5"),
         (Stretch(None, -1.0236), "counts < −1.02"),
         (Stretch(1e5, None), "counts ≥ 100000"),
     ],

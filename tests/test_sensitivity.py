@@ -12,7 +12,8 @@ from scipy.stats import binom
 
 from tests.conftest import few_trials
 from tests.fixed_claims import CLAIMED
-from validation_core import codec, diagnosis, report, statistics, tables
+from tests.reports import code_of
+from validation_core import codec, diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.detectable_shift import detectable_shift_by_ranks
 from validation_core.diagnosis.injections import INJECTIONS
@@ -394,7 +395,7 @@ def test_the_same_seed_says_the_same(store, tmp_path):
 def test_the_code_runs_as_it_stands(tmp_path, capsys):
     path = tmp_path / 'it\'s {seed} a "table".npz'  # a name that needs care
     np.savez(path, **made(60, 6).arrays())
-    exec(report.code(QUESTION.code, path=str(path), seed=1), {})
+    exec(code_of(QUESTION, path, 1), {})
     said = capsys.readouterr().out.strip().splitlines()
     again = run(tables.read(path), Store(tmp_path / "again"), seed=1)
     assert said[: len(say(again, ()))] == list(say(again, ()))

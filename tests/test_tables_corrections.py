@@ -262,7 +262,7 @@ ASKED = {
     "observation": lambda table: npt.observation(table, 3, local=False, progress=False),
     "run": lambda table: npt.run("sbc", table, progress=False),
     "reliability": lambda table: npt.reliability(table, "theta_1", progress=False),
-    "compare": lambda table: npt.compare([table, table], progress=False),
+    "compare": lambda table: npt.compare([table, exact(n=200, k=20)], progress=False),
     "watch": lambda table: list(npt.watch(table, learn=False))[-1],
 }
 

@@ -137,7 +137,7 @@ def _show(table: LabelledTable, example: bool, inputs: DeltaGenerator) -> None:
         return
     local, state = answers.local_answer(ready, alpha, seed)
     for answer in worst_first([*found, *local]):
-        answers.show(answer, table.files)
+        answers.show(answer, ready.upload, table.files)
     if not local:
         answers.ask_locally(ready, seed, state)
     with st.expander("What else could be asked", type="compact"):

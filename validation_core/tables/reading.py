@@ -61,11 +61,12 @@ def read(file: File, *, limit: int = LIMIT, name: str = "", **options: Unpack[Re
         ValueError: for everything else that cannot be diagnosed.
     """
     chosen = ReadingOptions(**options)
-    arrays = chosen.arrays
+    arrays, said = chosen.arrays, chosen.said
     with refusals_in_words(), opened_file(file, name, limit, arrays) as reader:
         named = None if reader.named else arrays
         chosen = replace(chosen, arrays=named)
-        return read_source(reader, limit, chosen, columns=reader.columns)
+        upload = read_source(reader, limit, chosen, columns=reader.columns)
+    return replace(upload, said=said)
 
 
 def read_source(

@@ -128,7 +128,9 @@ def read_files(
     tables.sort(key=lambda members: parts.index(members[0]))
     labels = _different([members[0].label for members in tables])
     with refusals_in_words():
-        uploads = [_upload(members, chosen, names) for members in tables]
+        uploads = [
+            replace(_upload(members, chosen, names), said=chosen.said) for members in tables
+        ]
     of = [tuple(name for part in members for name in part.files) for members in tables]
     return list(map(LabelledTable, labels, uploads, of))
 

@@ -93,6 +93,10 @@ class Upload(ABC):
     """Corrections that were asked for and made."""
     read_as: tuple[str, ...] = ()
     """How the arrays were understood, beyond their sizes: `draws first`, `phase is an angle`."""
+    said: Reading = field(default_factory=Reading)
+    """Options with which its files were read: `ReadingOptions.said`."""
+    as_saved: bool = False
+    """Whether draws that look mistaken are said to be meant so."""
 
     @property
     def unusable(self) -> bool:
@@ -128,6 +132,7 @@ class Upload(ABC):
             self,
             mistakes=tuple(one for one in self.mistakes if one not in waived),
             warnings=tuple(told.get(warning, warning) for warning in self.warnings),
+            as_saved=True,
         )
 
     @cached_property

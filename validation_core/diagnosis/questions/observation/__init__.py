@@ -60,7 +60,7 @@ class ObservationQuestion(Question["AtObservation"]):
 
     @property
     def code(self) -> str:
-        return super().code.replace("{seed})", "{seed}, where=None)")
+        return super().code.replace("{seed})", "{seed}, where={where})")
 
     def obstacle(self, upload: Upload) -> str | None:
         if not isinstance(upload, TableUpload):

@@ -19,6 +19,7 @@ from validation_core.text import (
     list_text,
     more_text,
     number_text,
+    scaled_text,
     share_interval_text,
 )
 from validation_core.types import Interval
@@ -57,9 +58,10 @@ def answer_text(local: LocalAnswer, names: Sequence[str], alpha: float) -> list[
     # A parameter that is exact may vary most where another one is off.
     if clearest <= alpha and test.parameter in first:
         assert test.parameter is not None, "it is a parameter"
+        much, little = ends_text(test.much, test.little)
         where = (
-            f": too much mass for {parameter_name(names, test.parameter)} between "
-            f"{ends_text(test.much)}, too little between {ends_text(test.little)}"
+            f": too much mass for {parameter_name(names, test.parameter)} between {much}, too "
+            f"little between {little}"
         )
     return [
         f"Near this observation q looks wrong (L-C2ST, {p}){where}.",
@@ -85,9 +87,10 @@ def unclaimed_text(local: LocalAnswer, claims: Claims, *, own: bool) -> list[str
     ]
 
 
-def ends_text(ends: Sequence[float]) -> str:
-    """The two ends of a range: `0.2 and 1.4`."""
-    return list_text([number_text(end) for end in ends])
+def ends_text(*ranges: Sequence[float]) -> tuple[str, ...]:
+    """The two ends of each range, `0.2 and 1.4`, told apart in the narrowest."""
+    scale = min((high - low for low, high in ranges if high > low), default=0.0)
+    return tuple(list_text([scaled_text(end, scale) for end in ends]) for ends in ranges)
 
 
 def nearby_text(
