@@ -118,7 +118,8 @@ def _affine(theta: Array, q: Array, least: float, *, others: bool) -> _Fit | Non
     apart = gap > np.ptp(theta) and abs(slope - 1) < _NEAR  # an origin, not a bias
     same = 1 / least < slope < least
     # Standardised draws that no true value lies among: a q that is wrong is about their place.
-    standard = least < _PLAIN and (gap > 0 or others) and _standard(q)
+    about = _standard(q, 2 * _STANDARD if others else _STANDARD)
+    standard = least < _PLAIN and (gap > 0 or others) and about
     for known in _KNOWN:
         if same and least == _PLAIN:
             continue
@@ -128,7 +129,7 @@ def _affine(theta: Array, q: Array, least: float, *, others: bool) -> _Fit | Non
         return None
     if apart:
         reading = "the draws count from another origin"
-    elif _standard(q):
+    elif about:
         reading = _STANDARDISED
     elif _standard(theta):
         reading = "the true values are standardised"
@@ -281,6 +282,6 @@ def _ranks(values: Array) -> Array:
     return np.asarray(values.argsort().argsort(), dtype=np.float64)
 
 
-def _standard(values: Array) -> bool:
+def _standard(values: Array, near: float = _STANDARD) -> bool:
     """Whether numbers have about mean 0 and standard deviation 1."""
-    return abs(float(values.mean())) < _STANDARD and abs(np.log(values.std())) < _STANDARD
+    return abs(float(values.mean())) < near and abs(np.log(values.std())) < near
