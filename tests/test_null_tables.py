@@ -277,7 +277,7 @@ MOVED = {
 
 
 @pytest.mark.parametrize(
-    ("k", "d"), [(2, 2), (2, 7), (3, 2), (5, 2), (5, 7), (9, 7), (20, 2), (60, 2)]
+    ("k", "d"), [(2, 2), (2, 7), (3, 2), (5, 2), (5, 7), (7, 2), (9, 7), (20, 2), (60, 2)]
 )
 def test_statistics_of_a_moved_truth_are_those_of_its_table(k, d):
     """Few draws tell their own mean and covariance with a truth from those without it."""

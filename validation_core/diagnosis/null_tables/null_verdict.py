@@ -32,7 +32,7 @@ from validation_core.types import Float, Integers
 
 S = TypeVar("S", bound=np.generic)
 LABELLINGS = 999
-_REMADE = 8
+_REMADE = 6
 """Draws of a row up to which one that is moved changes the median and the widths of them all."""
 
 
