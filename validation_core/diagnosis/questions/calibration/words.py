@@ -128,7 +128,9 @@ def at_least(bias: Interval) -> str:
     bound = abs(bias.low if math.isnan(bias.high) else bias.high)
     told = abs(bias.estimate)
     more = "" if told <= bound else f" ({told:.1f} by q's mean and sd)"
-    return f"at least {math.floor(10 * bound) / 10:.1f} sd of a normal law{more}"
+    digits = max(1, -math.floor(math.log10(bound))) if bound > 0 else 1
+    least = math.floor(10**digits * bound) / 10**digits
+    return f"at least {least:.{digits}f} sd of a normal law{more}"
 
 
 def _by_moments(size: float, by_ranks: Interval, errors: ParameterErrors) -> str:
