@@ -30,6 +30,7 @@ def table():
         (lambda table: npt.ask("siz", table), ValueError, "A question is one of.*mean 'size'"),
         (lambda table: npt.run("tarp", table, metrc=3), TypeError, "mean 'metric'"),
         (lambda table: npt.run("sbc", "gaussian", gama=0.2), TypeError, "mean 'gamma'"),
+        (lambda table: npt.run("sbc", table, gamma=0.9, k=3), TypeError, "got gamma=0.9, k=3 for"),
         (lambda table: npt.run("tarpp", table), ValueError, "mean 'tarp'"),
         (lambda table: npt.power("gausian"), ValueError, "mean 'gaussian'"),
     ],
