@@ -41,6 +41,7 @@ from validation_core.diagnosis.questions import (
     AnyQuestion,
     AnyStudy,
     Asked,
+    Question,
     TableStudy,
     answered_questions,
     question_studies,
@@ -504,6 +505,7 @@ def diagnose(
     )
 
 
+@checked_keywords()
 def ask(
     question: str,
     table: Table | Upload | File | Mapping[str, ArrayLike],
@@ -554,8 +556,8 @@ def ask(
         raise ValueError(reason or f"A question needs theta, x and theta_q; got {upload.held}.")
     upload.require_usable()
     tasks.register_upload(upload)
-    known = [*signature(ask).parameters, *signature(wanted.studies).parameters]
-    check_keywords("ask", options, known)
+    own = signature(wanted.studies).parameters.keys() - signature(Question.studies).parameters
+    check_keywords("ask", options, own | signature(ask).parameters.keys() - {"options"})
     studies = wanted.studies(upload, resolve_methods(methods), seed, **options)
     networks = _networks(studies)
     relabelling = tasks.relabelling_for(upload, networks, seed, store)
