@@ -441,10 +441,11 @@ def diagnose(
         'problem found'
     """
     chosen, asked = resolve_methods(methods), resolve_questions(questions)
-    if not chosen and not asked:
+    if not chosen:
+        alone = asked[0].name if asked else CalibrationQuestion.name
         raise ValueError(
-            "A diagnosis runs a method or asks a question; got neither. Leave methods out for the "
-            "usual ones."
+            "A diagnosis has one test or more, whose verdict it tells; got methods=[]. Leave "
+            f'methods out for the usual ones, or ask without them: npt.ask("{alone}", table).'
         )
     known = as_table(table)
     upload = known.upload
