@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from validation_core.api.result import Result
 from validation_core.api.table import Table, read
 from validation_core.api.work import SilentProgress
 from validation_core.diagnosis.questions import AnyQuestion
+from validation_core.diagnosis.questions.surface import TOOLS
 from validation_core.export import SNIPPETS
 from validation_core.report.numbers import dumps
 from validation_core.store import Store
@@ -219,7 +221,7 @@ class FolderTools:
     def _diagnosed(
         self, table: Table, questions: str, alpha: float, seconds: float
     ) -> DiagnosisResult:
-        return diagnose(
+        result = diagnose(
             table,
             questions=questions,
             alpha=alpha,
@@ -227,6 +229,8 @@ class FolderTools:
             store=self._store,
             progress=_Notes(),
         )
+        assert result.asked is not None, "a diagnosis says what was asked"
+        return replace(result, asked=replace(result.asked, surface=TOOLS))
 
     def _verdict(self, table: Table, alpha: float, seconds: float) -> ToolVerdict:
         result = self._diagnosed(table, "usual", alpha, seconds)
