@@ -114,7 +114,10 @@ def test_time_is_bounded_and_told(tools, monkeypatch):
     found = late.diagnose("exact.npz", seconds=1)
     assert found.not_done
     assert found.next_steps[0].startswith("Raise seconds")
-    assert "ask again" in late.ask("exact.npz", "calibration").sentences[0]
+    said = late.ask("exact.npz", "calibration").sentences[0]
+    assert "under way starts anew: ask again with more seconds" in said
+    said = late.ask("exact.npz", "calibration", seconds=600).sentences[0]
+    assert "run nptlab in a shell" in said
     with pytest.raises(ValueError, match="did not end within 5 s"):
         late.compare(["narrow.npz", "exact.npz"], seconds=0)
 

@@ -426,7 +426,8 @@ def diagnose(
             sensitivity, checker (type1_error), in_nats and mend.
         alpha: level of the whole diagnosis.
         seed: of the split into training and test rows, of networks and of tie-breakers.
-        budget: seconds; tests and questions that would take longer are not run.
+        budget: seconds after which the work stops: tests and questions that did not end are told
+            as not run. What ended is kept; what was under way starts anew another time.
         as_saved: whether a file is tested that looks mistaken: its draws are meant as they are.
         store: of networks and results; by default the user's cache folder, with the shipped
             gallery behind it.
