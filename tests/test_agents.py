@@ -111,8 +111,13 @@ def test_time_is_bounded_and_told(tools, monkeypatch):
     monkeypatch.setattr(work, "time", clock)
     monkeypatch.setattr(agent_tools, "time", clock)
     late = FolderTools(tools.folder)
-    assert late.diagnose("exact.npz", seconds=1).not_done
-    assert "ask again" in late.ask("exact.npz", "calibration").sentences[0]
+    found = late.diagnose("exact.npz", seconds=1)
+    assert found.not_done
+    assert found.next_steps[0].startswith("Raise seconds")
+    said = late.ask("exact.npz", "calibration").sentences[0]
+    assert "under way starts anew: ask again with more seconds" in said
+    said = late.ask("exact.npz", "calibration", seconds=600).sentences[0]
+    assert "run nptlab in a shell" in said
     with pytest.raises(ValueError, match="did not end within 5 s"):
         late.compare(["narrow.npz", "exact.npz"], seconds=0)
 
@@ -126,7 +131,7 @@ def test_a_question_about_a_mistaken_file_is_told_what_corrects_it(tmp_path):
     told = tools.ask("cols.npz", "size")
     assert told.sentences[0] == "Not worked out: the file is to be corrected first."
     assert any("Columns of theta_q are not in theta's order" in one for one in told.sentences)
-    assert 'corrections=["columns"]' in " ".join(told.notes)
+    assert 'while reading: corrections=["columns"]' in " ".join(told.notes)
     assert "as_saved=True" in " ".join(told.notes)
     with pytest.raises(ValueError, match="Columns of theta_q"):
         tools.observation("cols.npz", row=3)

@@ -372,7 +372,8 @@ def test_a_result_is_not_saved_over_its_table(table, store, tmp_path):
 @pytest.mark.parametrize(
     ("given", "kind", "words"),
     [
-        ({"methods": [], "questions": "none"}, ValueError, "got neither"),
+        ({"methods": [], "questions": "none"}, ValueError, "Leave methods out"),
+        ({"methods": [], "questions": "over_x"}, ValueError, r'npt\.ask\("over_x", table\)'),
         ({"alpha": "0.05"}, TypeError, "number between 0 and 1; got '0.05'"),
         ({"alpha": 5}, ValueError, "between 0 and 1; got 5"),
         ({"alpha": float("nan")}, ValueError, "between 0 and 1; got nan"),

@@ -26,7 +26,7 @@ from validation_core.diagnosis.questions import Asked, Names, answered_questions
 from validation_core.diagnosis.questions.calibration.result import ClaimedErrors
 from validation_core.diagnosis.questions.observation.place import unlike
 from validation_core.diagnosis.questions.over_x.result import ErrorsOverX
-from validation_core.diagnosis.questions.surface import PAGE, PYTHON, TERMINAL
+from validation_core.diagnosis.questions.surface import PAGE, PYTHON, TERMINAL, TOOLS
 from validation_core.diagnosis.tasks import register_upload, save_upload
 from validation_core.drawing import letters, svg
 from validation_core.drawing.marks import Axis, Line, Note, Panel, Points, over
@@ -551,10 +551,11 @@ SURFACES = {
     PAGE: ("Compare posteriors", "Open At my observation", "under Each test"),
     TERMINAL: ("nptlab compare A B", "nptlab observation FILE --row I", "--method all"),
     PYTHON: ("npt.compare([a, b])", "npt.observation(table, row)", 'methods="all"'),
+    TOOLS: ("the tool compare", "Call observation with a row", "FILE --method all in a shell"),
 }
 
 
-@pytest.mark.parametrize("surface", SURFACES, ids=("page", "terminal", "python"))
+@pytest.mark.parametrize("surface", SURFACES, ids=("page", "terminal", "python", "tools"))
 def test_advice_can_be_followed_where_it_is_read(surface):
     pending = diagnosis.verdict([], table(), pending=3)
     assert diagnosis_card(pending, {}).sentence == "No test has answered yet."
@@ -562,14 +563,16 @@ def test_advice_can_be_followed_where_it_is_read(surface):
     own = SURFACES[surface]
     for words in own:
         assert any(words in step for step in steps), words
-    others = {words for each in SURFACES.values() for words in each} - set(own)
+    others = {words for each in SURFACES.values() for words in each}
+    others = {words for words in others if not any(words in each for each in own)}
     assert not any(words in step for words in others for step in steps)
 
 
 def test_where_the_cause_was_not_asked_to_ask_for_it_is_advised():
     found = diagnosed(table(shift=2.0))
     for surface, words in ((TERMINAL, "--questions cause,over_x"),
-                           (PYTHON, 'questions=["cause", "over_x"]')):  # fmt: skip
+                           (PYTHON, 'questions=["cause", "over_x"]'),
+                           (TOOLS, 'call ask for "cause", "over_x"')):  # fmt: skip
         steps = diagnosis_card(found, {}, Asked(frozenset(), surface=surface)).next_steps
         assert any(step.endswith(f"{words}.") for step in steps)
         assert not any("resemble" in step for step in steps)

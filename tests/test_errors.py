@@ -30,6 +30,15 @@ def table():
         (lambda table: npt.ask("siz", table), ValueError, "A question is one of.*mean 'size'"),
         (lambda table: npt.run("tarp", table, metrc=3), TypeError, "mean 'metric'"),
         (lambda table: npt.run("sbc", "gaussian", gama=0.2), TypeError, "mean 'gamma'"),
+        (lambda table: npt.run("sbc", table, gamma=0.9, k=3), TypeError, "got gamma=0.9, k=3 for"),
+        (
+            lambda table: npt.ask("size", table, upload=3),
+            TypeError,
+            "keyword 'upload'.*Choose among",
+        ),
+        (lambda table: npt.ask("size", table, options=3), TypeError, "keyword 'options'"),
+        (lambda table: npt.ask("size", table, progress="no"), TypeError, "Try progress=False"),
+        (lambda table: npt.Checkpoints(0, 0, name=["a"]), TypeError, "mean 'names'"),
         (lambda table: npt.run("tarpp", table), ValueError, "mean 'tarp'"),
         (lambda table: npt.power("gausian"), ValueError, "mean 'gaussian'"),
     ],
@@ -37,6 +46,22 @@ def table():
 def test_an_error_says_what_was_meant(table, call, kind, words):
     with pytest.raises(kind, match=words):
         call(table)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "words"),
+    [
+        ({"seed": -1}, ValueError, "got -1"),
+        ({"seed": 1.5}, TypeError, "got 1.5"),
+        ({"alpha": "0.05"}, TypeError, "got '0.05'"),
+        ({"store": "/tmp/x"}, TypeError, "Try store="),
+    ],
+)
+def test_shared_keywords_are_checked_before_any_work(table, given, kind, words):
+    with pytest.raises(kind, match=words):
+        npt.ask("size", table, **given)
+    with pytest.raises(kind, match=words):
+        npt.Checkpoints(np.zeros((60, 2)), np.zeros((60, 2)), **given)
 
 
 def test_a_former_keyword_is_taken(table, store):

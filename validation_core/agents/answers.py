@@ -47,7 +47,8 @@ class ToolVerdict:
     """What was read."""
     warnings: list[str]
     not_done: list[str]
-    """What did not run: ask again with more seconds, and it goes on from here."""
+    """What did not run: tests, which more seconds serve, and long questions, to be asked by name.
+    What ended is kept; what was under way starts anew."""
 
 
 @dataclass(frozen=True, kw_only=True)

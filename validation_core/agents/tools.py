@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from validation_core.api.result import Result
 from validation_core.api.table import Table, read
 from validation_core.api.work import SilentProgress
 from validation_core.diagnosis.questions import AnyQuestion
+from validation_core.diagnosis.questions.surface import TOOLS
 from validation_core.export import SNIPPETS
 from validation_core.report.numbers import dumps
 from validation_core.store import Store
@@ -95,7 +97,8 @@ class FolderTools:
         Args:
             file: a path from list_tables.
             alpha: level of the whole diagnosis.
-            seconds: time; what did not run is listed, and goes on where it stopped.
+            seconds: time; what did not run is listed. What ended is kept, and what was under way
+                starts anew: ask again with more.
             corrections: mistakes of the file to correct, where the verdict names them: rows,
                 columns, scale, one_row, thin=M.
             arrays: names of the file's arrays by role where they are not recognised, as
@@ -130,7 +133,7 @@ class FolderTools:
                 theta), cause, sensitivity (what could have been missed), checker (can the tests
                 be trusted here), in_nats, or mend (would weights on q's draws help, in nats).
             alpha: level of everything that it claims.
-            seconds: time; a question that did not end says so, and goes on where it stopped.
+            seconds: time; a question that did not end says so: ask again with more.
             corrections: as in diagnose.
             arrays: as in diagnose.
             order: as in diagnose.
@@ -219,7 +222,7 @@ class FolderTools:
     def _diagnosed(
         self, table: Table, questions: str, alpha: float, seconds: float
     ) -> DiagnosisResult:
-        return diagnose(
+        result = diagnose(
             table,
             questions=questions,
             alpha=alpha,
@@ -227,6 +230,8 @@ class FolderTools:
             store=self._store,
             progress=_Notes(),
         )
+        assert result.asked is not None, "a diagnosis says what was asked"
+        return replace(result, asked=replace(result.asked, surface=TOOLS))
 
     def _verdict(self, table: Table, alpha: float, seconds: float) -> ToolVerdict:
         result = self._diagnosed(table, "usual", alpha, seconds)
@@ -273,14 +278,22 @@ class _Deadline(_Notes):
             ValueError: then.
         """
         if time.monotonic() > self._end:
-            raise ValueError(
-                f"It did not end within {self._seconds:g} s; what was worked out is kept. Ask "
-                f"again with more seconds, at most {_MOST:g}."
-            )
+            raise ValueError(_late(self._seconds))
 
 
 def _bounded(seconds: float) -> float:
     return min(max(float(seconds), _LEAST), _MOST)
+
+
+def _late(seconds: float) -> str:
+    """That some work did not end in this time, and what to do."""
+    more = f"ask again with more seconds, at most {_MOST:g}"
+    if seconds >= _MOST:
+        more = "run nptlab in a shell, where no time is set"
+    return (
+        f"It did not end within {seconds:g} s. What ended is kept, and what was under way starts "
+        f"anew: {more}."
+    )
 
 
 def _unanswered(wanted: AnyQuestion, result: DiagnosisResult, seconds: float) -> ToolAnswer:
@@ -294,8 +307,7 @@ def _unanswered(wanted: AnyQuestion, result: DiagnosisResult, seconds: float) ->
             notes=list(result.card.next_steps),
         )
     if asked.late and asked.state(wanted, upload) == "not ended":
-        late = f"It did not end within {_bounded(seconds):g} s: ask again with more."
-        return ToolAnswer(title=wanted.title, sentences=[late])
+        return ToolAnswer(title=wanted.title, sentences=[_late(_bounded(seconds))])
     return ToolAnswer(title=wanted.title, sentences=[asked.why(wanted, upload)])
 
 

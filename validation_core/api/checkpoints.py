@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from validation_core.api.compare import ComparisonResult, compare
 from validation_core.api.diagnose import DiagnosisResult, diagnose
+from validation_core.api.keywords import checked_keywords
 from validation_core.api.result import Rows
 from validation_core.api.table import Table
 from validation_core.methods import Omnibus
@@ -58,6 +59,7 @@ class Checkpoints:
     results: dict[str, DiagnosisResult]
     """Diagnosis of each checkpoint, by label."""
 
+    @checked_keywords()
     def __init__(
         self,
         theta: ArrayLike,

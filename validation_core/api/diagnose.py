@@ -41,6 +41,7 @@ from validation_core.diagnosis.questions import (
     AnyQuestion,
     AnyStudy,
     Asked,
+    Question,
     TableStudy,
     answered_questions,
     question_studies,
@@ -425,7 +426,8 @@ def diagnose(
             sensitivity, checker (type1_error), in_nats and mend.
         alpha: level of the whole diagnosis.
         seed: of the split into training and test rows, of networks and of tie-breakers.
-        budget: seconds; tests and questions that would take longer are not run.
+        budget: seconds after which the work stops: tests and questions that did not end are told
+            as not run. What ended is kept; what was under way starts anew another time.
         as_saved: whether a file is tested that looks mistaken: its draws are meant as they are.
         store: of networks and results; by default the user's cache folder, with the shipped
             gallery behind it.
@@ -440,10 +442,11 @@ def diagnose(
         'problem found'
     """
     chosen, asked = resolve_methods(methods), resolve_questions(questions)
-    if not chosen and not asked:
+    if not chosen:
+        alone = asked[0].name if asked else CalibrationQuestion.name
         raise ValueError(
-            "A diagnosis runs a method or asks a question; got neither. Leave methods out for the "
-            "usual ones."
+            "A diagnosis has one test or more, whose verdict it tells; got methods=[]. Leave "
+            f'methods out for the usual ones, or ask without them: npt.ask("{alone}", table).'
         )
     known = as_table(table)
     upload = known.upload
@@ -504,6 +507,7 @@ def diagnose(
     )
 
 
+@checked_keywords()
 def ask(
     question: str,
     table: Table | Upload | File | Mapping[str, ArrayLike],
@@ -554,8 +558,8 @@ def ask(
         raise ValueError(reason or f"A question needs theta, x and theta_q; got {upload.held}.")
     upload.require_usable()
     tasks.register_upload(upload)
-    known = [*signature(ask).parameters, *signature(wanted.studies).parameters]
-    check_keywords("ask", options, known)
+    own = signature(wanted.studies).parameters.keys() - signature(Question.studies).parameters
+    check_keywords("ask", options, own | signature(ask).parameters.keys() - {"options"})
     studies = wanted.studies(upload, resolve_methods(methods), seed, **options)
     networks = _networks(studies)
     relabelling = tasks.relabelling_for(upload, networks, seed, store)

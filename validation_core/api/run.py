@@ -115,9 +115,9 @@ def run(
     method: str | Method,
     data: Table | Upload | File | Mapping[str, ArrayLike] | Benchmark,
     *,
-    gamma: float = 0.0,
-    n: int = 1000,
-    k: int = 100,
+    gamma: float | None = None,
+    n: int | None = None,
+    k: int | None = None,
     seed: int = 0,
     store: Store | None = None,
     progress: bool | Watch = True,
@@ -131,9 +131,9 @@ def run(
     Args:
         method: its name in METHODS, or the method itself.
         data: a table, a file or arrays that hold one, or a benchmark or its name.
-        gamma: of a benchmark: strength of the error of q; at 0 q is the posterior.
-        n: of a benchmark: test points.
-        k: of a benchmark: draws of q at each x, for tests of tables.
+        gamma: of a benchmark: strength of the error of q; at 0, the default, q is the posterior.
+        n: of a benchmark: test points, by default 1000.
+        k: of a benchmark: draws of q at each x, for tests of tables; by default 100.
         seed: of the split of a table, of networks, trials and tie-breakers.
         store: of networks and results; by default the user's cache folder, with the shipped
             gallery behind it.
@@ -141,7 +141,7 @@ def run(
         options: of the method, as METHODS lists them.
 
     Raises:
-        TypeError: for an option that the method has not.
+        TypeError: for an option that the method has not, and for gamma, n or k of a table.
         ValueError: for a name that there is not, and for a test that this table cannot serve, with
             why; for draws that look mistaken, with what corrects them.
 
@@ -155,10 +155,22 @@ def run(
     store = store or Store.usual()
     benchmark = _benchmark(data)
     if benchmark is None:
-        return _on_table(chosen, as_table(data), seed, store, progress)  # type: ignore[arg-type]
-    design = TrialDesign(trials=1, n=n, k=k, seed=seed)
+        table = as_table(data)  # type: ignore[arg-type]
+        if given := [
+            f"{name}={value}"
+            for name, value in {"gamma": gamma, "n": n, "k": k}.items()
+            if value is not None
+        ]:
+            raise TypeError(
+                f"gamma, n and k say what is drawn from a benchmark; got {', '.join(given)} for a "
+                f"table, which has its rows and draws already. Leave them out."
+            )
+        return _on_table(chosen, table, seed, store, progress)
+    design = TrialDesign(
+        trials=1, n=1000 if n is None else n, k=100 if k is None else k, seed=seed
+    )
     sweep = Sweep(
-        benchmark=benchmark, methods=(chosen,), gammas=(gamma,), design=design, seed=seed
+        benchmark=benchmark, methods=(chosen,), gammas=(gamma or 0.0,), design=design, seed=seed
     )
     return _on_trial(chosen, sweep, store, progress)
 

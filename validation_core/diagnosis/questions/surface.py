@@ -1,4 +1,4 @@
-"""Where a diagnosis is read: a page, a terminal and Python say differently what to do next."""
+"""Where a diagnosis is read: page, terminal, Python and tools say differently what to do next."""
 
 from __future__ import annotations
 
@@ -83,5 +83,19 @@ PYTHON = Surface(
     more_tests='methods="all"',
     bring="Save",
     correct='have it corrected while reading: npt.read(file, corrections=["NAME"])',
+    as_saved="as_saved=True",
+)
+TOOLS = Surface(
+    question='call ask for "NAME"',
+    between='", "',
+    budget="seconds",
+    compare="the tool compare",
+    my_observation="Call observation",
+    x_o="Call observation",
+    one_x="Call observation with a row",
+    every_test="Run nptlab diagnose FILE in a shell",
+    more_tests="nptlab diagnose FILE --method all in a shell",
+    bring="Save",
+    correct='have it corrected while reading: corrections=["NAME"]',
     as_saved="as_saved=True",
 )
