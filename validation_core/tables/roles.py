@@ -285,8 +285,8 @@ def _paired(draws: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
 
 def shapes_text(shapes: Mapping[str, tuple[int, ...]]) -> str:
     """Arrays with their shapes, fit to be shown; the first twenty."""
-    texts = [f"{_shown(name)} {shape_text(shape)}" for name, shape in shapes.items()]
-    return first_text(texts, _SHOWN) or "nothing"
+    several = [f"{_shown(name)} {shape_text(shape)}" for name, shape in shapes.items()]
+    return first_text(several, _SHOWN) or "nothing"
 
 
 def shape_text(shape: tuple[int, ...]) -> str:
