@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -91,10 +92,47 @@ def test_one_parameter_needs_no_axis_of_its_own(checked):
     rng = np.random.default_rng(1)
     result = checked(
         prior=rng.standard_normal,
-        simulate=lambda theta: theta + rng.standard_normal(theta.shape),
-        sample=lambda x, k: x / 2 + 0.5**0.5 * rng.standard_normal((len(x), k)),
+        simulate=lambda theta: theta + rng.standard_normal(len(theta)),
+        sample=lambda x, k: x[:, None] / 2 + 0.5**0.5 * rng.standard_normal((len(x), k)),
     )
-    assert result.table.arrays()["theta_q"].shape == (N, K, 1)
+    held = result.table.arrays()
+    assert (held["x"].shape, held["theta_q"].shape) == ((N, 1), (N, K, 1))
+
+
+def test_functions_may_change_what_they_are_given(checked):
+    rng = np.random.default_rng(1)
+
+    def simulate(theta):
+        theta += 10
+        return 10 * (theta + rng.standard_normal(theta.shape))
+
+    def sample(x, k):
+        x /= 10
+        x -= 10
+        return x[:, None] / 2 + draws(rng, x, k)
+
+    def log_q(theta, x):
+        x /= 10
+        x -= 10
+        return -((theta - x / 2) ** 2).sum(1)
+
+    result = checked(simulate=simulate, sample=sample, log_q=log_q)
+    held = result.table.arrays()
+    assert abs(held["theta"].mean()) < 0.5, "the simulator was given theta of its own"
+    assert held["x"].min() > 10
+    assert result.verdict == "no problem found"
+
+
+def test_a_frame_from_prior_is_a_frame_in_simulate(checked):
+    rng = np.random.default_rng(1)
+    result = checked(
+        prior=lambda n: pd.DataFrame(rng.standard_normal((n, 2)), columns=["mass", "spin"]),
+        simulate=lambda theta: theta + rng.standard_normal(theta.shape),
+        sample=lambda x, k: x[["mass", "spin"]].values[:, None] / 2 + draws(rng, x, k),
+        log_q=lambda theta, x: -((theta - x / 2) ** 2).sum(axis=1),
+    )
+    assert result.table.n == N
+    assert "log_q" in result.table.arrays()
 
 
 def test_rows_that_fail_are_left_out_and_counted(checked):

@@ -183,6 +183,26 @@ def test_draws_of_any_sampler_are_saved_at_their_own_x():
     check(from_callable(None, theta, x, K, sample_batch=batch), theta, x)
 
 
+def test_functions_may_change_x_in_place():
+    theta, x = pairs()
+    plain, kept = sampler(), x.copy()
+
+    def sample(x_i, k):
+        draws = plain(x_i, k)
+        x_i -= 100
+        return draws
+
+    def density(thetas, x_i):
+        logs = log_q(thetas, x_i)
+        x_i -= 100
+        return logs
+
+    table = from_callable(sample, theta, x, K, log_q=density)
+    check(table, theta, kept)
+    for array in (x, table.x):
+        np.testing.assert_array_equal(array, kept)
+
+
 def test_one_parameter_and_data_of_images_keep_their_shapes():
     rng = np.random.default_rng(0)
     theta, x = rng.standard_normal(N), rng.standard_normal((N, 3, 4))

@@ -17,6 +17,7 @@ from validation_core.export.progress import printer, rows_text
 from validation_core.export.simulating import simulated
 from validation_core.methods.base import Method
 from validation_core.store import Store
+from validation_core.tables.named_columns import is_frame
 
 _TRIED = (2, 3)  # x and draws at each, to see that `sample` gives what it should
 _FEWEST = 4
@@ -95,22 +96,22 @@ def check(
                 f"{name} is at least {least}; got {got}. Take a thousand and a hundred."
             )
     theta = _called("prior(n)", "n parameters, (n, D)", prior, n)
-    truth = as_matrix(theta)
+    truth, axes = as_matrix(theta), as_numpy(theta).shape[1:]
     if len(truth) != n:
         raise ValueError(
             f"prior(n) must draw n parameters, (n, D); asked for n = {n:,}, got shape "
-            f"{as_numpy(theta).shape}. Put the draws on the first axis."
+            f"{(len(truth), *axes)}. Put the draws on the first axis."
         )
     kinds: dict[str, Any] = {}
 
     def simulations(rows: NDArray[Any]) -> ArrayLike:
-        kinds["x"] = simulate(_alike(rows, theta))
+        kinds["x"] = simulate(_alike(rows.reshape(len(rows), *axes), theta))
         return kinds["x"]
 
     loud = progress is True
     truth, x, lost = simulated(simulations, truth, printer(loud))
     like = kinds["x"]
-    _try(sample, _alike(x[: _TRIED[0]], like), truth.shape[1])
+    _try(sample, _alike(x[: _TRIED[0]].copy(), like), truth.shape[1])
     table = from_callable(
         None,
         truth,
@@ -149,8 +150,11 @@ def check(
 
 
 def _alike(rows: NDArray[Any], like: Any) -> Any:
-    """Rows as a tensor of the same type and place as another, where that is one."""
-    return like.new_tensor(rows) if hasattr(like, "new_tensor") else rows
+    """Rows as a tensor of the same type and place as another, or a frame of the same columns."""
+    if hasattr(like, "new_tensor"):
+        return like.new_tensor(rows)
+    framed = is_frame(like) and rows.ndim == 2  # not at one x alone
+    return type(like)(rows, columns=like.columns) if framed else rows
 
 
 def _called(name: str, rule: str, function: Callable[..., Any], *given: Any) -> Any:

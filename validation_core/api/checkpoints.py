@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from validation_core.api.compare import ComparisonResult, compare
@@ -70,7 +71,9 @@ class Checkpoints:
         seed: int = 0,
         store: Store | None = None,
     ) -> None:
-        self._theta, self._x, self._k, self._names = array_of(theta), array_of(x), k, names
+        # Copies, so that nothing changes them between two epochs.
+        self._theta, self._x = np.array(array_of(theta)), np.array(array_of(x))
+        self._k, self._names = k, names
         self._methods, self._alpha, self._seed = methods, alpha, seed
         self._store = store
         self.tables, self.results = {}, {}
@@ -88,7 +91,7 @@ class Checkpoints:
         label = label or f"checkpoint {len(self.tables) + 1}"
         if label in self.tables:
             raise ValueError(f"A checkpoint has a label of its own; got {label!r} again.")
-        theta_q = array_of(draw(self._x, self._k))
+        theta_q = array_of(draw(self._x.copy(), self._k))
         table = Table(self._theta, self._x, theta_q, names=self._names, order="NKD")
         result = diagnose(
             table,

@@ -34,7 +34,7 @@ def simulated(
     while batches:
         batch = batches.pop(0)
         try:
-            x = as_numpy(simulate(batch))
+            x = as_numpy(simulate(batch.copy()))  # it may change theta in place
         except Exception as failure:  # whatever a simulator raises at some theta
             error = failure
             if len(batch) > 1:
