@@ -193,9 +193,37 @@ def broken(*_):
         ),
         ({"simulate": lambda theta: np.zeros(3)}, r"simulate must return one x for each of 6"),
         ({"simulate": broken}, "simulate must give finite x; got none at 120 theta"),
+        ({"simulate": broken}, "simulator's RuntimeError: no such shape"),
+        ({"simulate": None}, r"simulate\(theta\) must be a function .*got NoneType"),
+        ({"simulate": lambda theta: ["a"] * len(theta)}, "simulate must return numbers; got <U1"),
+        ({"simulate": lambda theta: [None] * len(theta)}, "must return numbers; got object at 6"),
+        ({"simulate": lambda theta: (theta, theta), "n": 40}, "one array.* got a tuple of 2"),
+        (
+            {"simulate": lambda theta: np.zeros((len(theta), 2 + (theta[0, 0] > 0)))},
+            r"x of one shape at all theta; got \((2|3),\) at some and \((2|3),\) at others",
+        ),
+        ({"log_q": 3}, r"log_q\(thetas, x_i\) must be a function .*got int"),
+        ({"max_seconds": -1}, "max_seconds is a number of seconds above 0.* got -1"),
         ({"n": 2}, "n is at least 4; got 2"),
     ],
 )
 def test_a_function_that_fails_is_named_with_what_it_was_asked(checked, given, told):
     with pytest.raises(ValueError, match=told):
         checked(**given)
+
+
+@pytest.mark.parametrize("given", [{"n": "200"}, {"draws": 50.0}, {"max_seconds": "a"}])
+def test_what_is_no_number_is_refused_by_name(checked, given):
+    ((name, got),) = given.items()
+    with pytest.raises(TypeError, match=f"{name} is a .*number.*; got {got!r}"):
+        checked(**given)
+
+
+def test_torch_functions_may_work_in_bfloat16(checked):
+    torch.manual_seed(0)
+    result = checked(
+        prior=lambda n: torch.randn(n, 2).bfloat16(),
+        simulate=lambda theta: theta + torch.randn_like(theta),
+        sample=lambda x, k: x[:, None] / 2 + 0.5**0.5 * torch.randn(len(x), k, 2).bfloat16(),
+    )
+    assert result.table.n == N

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
@@ -15,12 +16,14 @@ from validation_core.export.any_sampler import from_callable
 from validation_core.export.arrays import as_matrix, as_numpy
 from validation_core.export.progress import printer, rows_text
 from validation_core.export.simulating import simulated
+from validation_core.export.time_limit import check_seconds
 from validation_core.methods.base import Method
 from validation_core.store import Store
 from validation_core.tables.named_columns import is_frame
 
 _TRIED = (2, 3)  # x and draws at each, to see that `sample` gives what it should
 _FEWEST = 4
+_OF_PRIOR = "n parameters, (n, D)"
 
 
 @checked_keywords()
@@ -74,7 +77,7 @@ def check(
         as `diagnose` does; its `table` holds the simulations and the draws.
 
     Raises:
-        TypeError: for an unknown keyword.
+        TypeError: for an unknown keyword, or what is no number.
         ValueError: for a function that fails or gives another shape, with its name, what it was
             asked and what it gave.
 
@@ -90,12 +93,19 @@ def check(
         >>> result.verdict, result.table
         ('problem found', Table(200 rows, 50 draws of q at each, 2 parameters, 2 data))
     """
+    advice = "Take a thousand and a hundred."
     for name, least, got in (("n", _FEWEST, n), ("draws", 1, draws)):
+        if not isinstance(got, Integral):
+            raise TypeError(f"{name} is a whole number; got {got!r}. {advice}")
         if got < least:
-            raise ValueError(
-                f"{name} is at least {least}; got {got}. Take a thousand and a hundred."
-            )
-    theta = _called("prior(n)", "n parameters, (n, D)", prior, n)
+            raise ValueError(f"{name} is at least {least}; got {got}. {advice}")
+    check_seconds(max_seconds)
+    _check_function("prior(n)", _OF_PRIOR, prior)
+    _check_function("simulate(theta)", "data of each theta, (b, ...)", simulate)
+    _check_function("sample(x, k)", "k draws at each x, (b, k, D)", sample)
+    if log_q is not None:
+        _check_function("log_q(thetas, x_i)", "log q at each of thetas, (r,)", log_q)
+    theta = _called("prior(n)", _OF_PRIOR, prior, n)
     truth, axes = as_matrix(theta), as_numpy(theta).shape[1:]
     if len(truth) != n:
         raise ValueError(
@@ -157,21 +167,29 @@ def _alike(rows: NDArray[Any], like: Any) -> Any:
     return type(like)(rows, columns=like.columns) if framed else rows
 
 
-def _called(name: str, rule: str, function: Callable[..., Any], *given: Any) -> Any:
-    """What a user's function gives.
+def _check_function(name: str, rule: str, function: object) -> None:
+    """Refuse what is no function.
 
     Raises:
-        ValueError: where it is none, or fails.
+        ValueError: for that.
     """
     if not callable(function):
         remedy = (
             "Pass prior=lambda n: prior.sample((n,))."
-            if hasattr(function, "sample")
+            if name == "prior(n)" and hasattr(function, "sample")
             else "Pass one."
         )
         raise ValueError(
             f"{name} must be a function that gives {rule}; got {type(function).__name__}. {remedy}"
         )
+
+
+def _called(name: str, rule: str, function: Callable[..., Any], *given: Any) -> Any:
+    """What a user's function gives.
+
+    Raises:
+        ValueError: where it fails.
+    """
     try:
         return function(*given)
     except Exception as error:  # whatever a user's function raises
