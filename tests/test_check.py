@@ -202,6 +202,14 @@ def broken(*_):
             {"simulate": lambda theta: np.zeros((len(theta), 2 + (theta[0, 0] > 0)))},
             r"x of one shape at all theta; got \((2|3),\) at some and \((2|3),\) at others",
         ),
+        (
+            {"log_q": broken},
+            r"log_q\(thetas, x_i\) .*asked with \(2, 2\), \(2,\), it raised Runtime",
+        ),
+        (
+            {"log_q": lambda thetas, x: -((thetas - x) ** 2)},
+            r"asked with thetas \(2, 2\) and x_i \(2,\), got \(2, 2\) in place of \(2,\)",
+        ),
         ({"log_q": 3}, r"log_q\(thetas, x_i\) must be a function .*got int"),
         ({"max_seconds": -1}, "max_seconds is a number of seconds above 0.* got -1"),
         ({"n": 2}, "n is at least 4; got 2"),

@@ -24,6 +24,7 @@ from validation_core.tables.named_columns import is_frame
 _TRIED = (2, 3)  # x and draws at each, to see that `sample` gives what it should
 _FEWEST = 4
 _OF_PRIOR = "n parameters, (n, D)"
+_OF_LOG_Q = "log q at each of thetas, (r,)"
 
 
 @checked_keywords()
@@ -104,7 +105,7 @@ def check(
     _check_function("simulate(theta)", "data of each theta, (b, ...)", simulate)
     _check_function("sample(x, k)", "k draws at each x, (b, k, D)", sample)
     if log_q is not None:
-        _check_function("log_q(thetas, x_i)", "log q at each of thetas, (r,)", log_q)
+        _check_function("log_q(thetas, x_i)", _OF_LOG_Q, log_q)
     theta = _called("prior(n)", _OF_PRIOR, prior, n)
     truth, axes = as_matrix(theta), as_numpy(theta).shape[1:]
     if len(truth) != n:
@@ -122,13 +123,16 @@ def check(
     truth, x, lost = simulated(simulations, truth, printer(loud))
     like = kinds["x"]
     _try(sample, _alike(x[: _TRIED[0]].copy(), like), truth.shape[1])
+    log_q_at = log_q and (lambda rows, at: log_q(_alike(rows, theta), _alike(at, like)))
+    if log_q_at is not None:
+        _try_density(log_q_at, truth[: _TRIED[0]].copy(), x[0].copy())
     table = from_callable(
         None,
         truth,
         x,
         draws,
         sample_batch=lambda rows, k: sample(_alike(rows, like), k),
-        log_q=log_q and (lambda rows, at: log_q(_alike(rows, theta), _alike(at, like))),
+        log_q=log_q_at,
         max_seconds=max_seconds,
         progress=loud,
     )
@@ -218,4 +222,19 @@ def _try(sample: Callable[[Any, int], ArrayLike], x: Any, d: int) -> None:
         raise ValueError(
             f"sample(x, k) must give {rule}; asked with x {tuple(x.shape)} and k = {k}, got "
             f"{shape} in place of {expected}. {advice}"
+        )
+
+
+def _try_density(log_q: Callable[[Any, Any], ArrayLike], thetas: Any, x: Any) -> None:
+    """Ask for log q at a few parameters.
+
+    Raises:
+        ValueError: where that fails, or has another shape.
+    """
+    name = "log_q(thetas, x_i)"
+    shape = as_numpy(_called(name, _OF_LOG_Q, log_q, thetas, x)).shape
+    if shape != (len(thetas),):
+        raise ValueError(
+            f"{name} must give {_OF_LOG_Q}; asked with thetas {thetas.shape} and x_i {x.shape}, "
+            f"got {shape} in place of {(len(thetas),)}. Sum over the parameters."
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -254,7 +255,8 @@ class ExportRun:
             logs = logs.astype(wide, copy=False)
             logs[place] = values
         except Exception as error:  # whatever a model raises; the draws are worth keeping
-            self.say(f"log q is left out: {type(error).__name__}: {_on_one_line(error)}")
+            words = f"{type(error).__name__}: {_on_one_line(error)}"
+            warnings.warn(f"log q is left out: {words}", stacklevel=2)  # in silence too
             self.log_prob = None
             return None
         return logs
