@@ -96,7 +96,11 @@ def _comparable(tables: _Tables) -> _Tables:
 
 def _compare(tables: _Tables, seed: int, *, example: bool) -> None:
     """Submit missing tasks; draw the nearest table, and all measures in an expander."""
-    for _, upload in tables:
+    labels, uploads = [label for label, _ in tables], [upload for _, upload in tables]
+    if (one := posteriors.one_text(uploads, labels)) is not None:
+        st.warning(plain(one))
+        return
+    for upload in uploads:
         tasks.register_upload(upload)
         tasks.save_upload(store, upload)
     wanted = jobs.lacking(
@@ -110,7 +114,6 @@ def _compare(tables: _Tables, seed: int, *, example: bool) -> None:
     state = jobs.ensure(wanted, f"Compare {len(tables)} posteriors", start=True)
     scores = [_scores(upload, seed) for _, upload in tables]
     working = state is not None and state.active
-    labels, uploads = [label for label, _ in tables], [upload for _, upload in tables]
     known = _known(uploads, labels, seed)
     right = ""
     if (same := posteriors.same_text(uploads, labels)) is not None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from validation_core import diagnosis
+from validation_core import diagnosis, report, tables
 from validation_core.diagnosis import questions
 from validation_core.diagnosis.method_runs import run_method, run_relabelling
 from validation_core.drawing.drawn import Drawn
@@ -39,12 +39,18 @@ def cloud(points, seed=0):
     return Panel([dots], x=Axis((0, 1), "x"), y=Axis((0, 1), "y"))
 
 
+def code_of(question, path, seed=0, methods=None):
+    """The Python that a report offers beside a question about a file."""
+    how = {"alpha": 0.05, "seed": seed, "methods": methods, "where": None}
+    return report.code(question.code, path=str(path), upload=tables.read(path), **how)
+
+
 class Fake(questions.Question):
     """A question with a row for each parameter; its result is a mapping."""
 
     reading_guide = "If q were correct, all would be 0."
     title = "How <wrong>"
-    code = "from pathlib import Path\nprint(Path({path}).name, {seed})\n"
+    code = "import validation_core as npt\nprint({table}, {seed})\n"
 
     def __init__(self, points=50, figures=1, name="size", obstacle=None):
         self.name, self.points, self.count, self.reason = name, points, figures, obstacle

@@ -11,6 +11,7 @@ from scipy.stats import norm
 
 from tests.conftest import in_turn
 from tests.fixed_claims import CLAIMED, FixedClaims
+from tests.reports import code_of
 from validation_core import codec, diagnosis, keys, statistics, tables
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import Names, by_name
@@ -20,11 +21,12 @@ from validation_core.diagnosis.questions.calibration.result import (
     CalibrationErrors,
     LearnedDivergence,
 )
+from validation_core.diagnosis.questions.calibration.rows import parameter_row
 from validation_core.diagnosis.questions.calibration.studies import (
     LearnedDivergenceStudy,
     RowErrorStudy,
 )
-from validation_core.diagnosis.questions.calibration.words import errors_in_words
+from validation_core.diagnosis.questions.calibration.words import errors_in_words, sizes_left
 from validation_core.drawing.marks import Points
 from validation_core.methods import SBC, SKL
 from validation_core.statistics import contraction, effects, region_coverage
@@ -711,7 +713,7 @@ def test_figures_draw_six_and_escape_names():
         assert "If q were correct" in picture.caption or "If q" in picture.caption
         assert picture.figure.layout.height <= 400
     assert len(drawn[0].figure.layout.yaxis.ticktext) == SHOWN
-    assert "3 more parameters are in the table" in drawn[0].caption
+    assert "The table has 3 more parameters." in drawn[0].caption
 
 
 def test_nothing_found_draws_and_says_nothing():
@@ -725,9 +727,7 @@ def test_the_code_runs_as_it_stands(tmp_path, capsys):
     upload = gaussian(n=40, k=5, d=2)
     path = tmp_path / "table.npz"
     np.savez(path, **upload.arrays())
-    text = QUESTION.code.replace("{path}", str(path)).replace("{seed}", "3")
-    assert text == QUESTION.code.format(path=path, seed=3)
-    exec(compile(text, "code", "exec"), {})
+    exec(code_of(QUESTION, path, 3), {})
     said = capsys.readouterr().out
     assert say(answered(tables.read(path), seed=3), upload.names)[0] in said
 
@@ -775,6 +775,19 @@ def test_ends_that_nothing_bounds_are_not_numbers(golden):
     off = replace(one, ratio=Interval(2.58, 1.21, 20.0), pvalue_adjusted=0.01)
     both = [CalibrationErrors(parameters=(parameter,), k=4) for parameter in (open_, off)]
     golden("calibration-open-ends", [line for result in both for line in say(result, NAMES)])
+
+
+def test_a_width_whose_search_was_held_at_a_limit_is_open_wherever_it_is_told():
+    one = answered(gaussian(n=40, k=5, d=1)).parameters[0]
+    left = replace(one, ratio=Interval(0.5, 0.05, 20.0), pvalue_adjusted=1.0)
+    off = replace(left, ratio=Interval(0.5, 0.05, 0.79), pvalue_adjusted=0.01)
+    assert "widths from 0 to ∞ times" in sizes_left([left])
+    assert "q is 0.50 [0, 0.79] times as wide" in " ".join(errors_in_words(off))
+    shown = [parameter_row(one, "a", CLAIMED) for one in (left, off)]
+    ends = [row["width / needed width, 95% interval"] for row in shown]
+    assert ends == ["0.000 to ∞", "0.000 to 0.790"]
+    numbers = codec.to_json(CalibrationErrors(parameters=(left, off)))["parameters"]
+    assert [(each["ratio_low"], each["ratio_high"]) for each in numbers] == [(0, None), (0, 0.79)]
 
 
 def test_figures_of_an_open_bias_reach_the_axis_and_leave_the_width_out(shared):

@@ -15,6 +15,7 @@ from tests.conftest import QUICK
 from tests.fixed_claims import FixedClaims
 from tests.reports import HOSTILE, diagnosed, table
 from validation_core import Store, diagnosis
+from validation_core.cli.diagnose import print_diagnosis
 from validation_core.diagnosis import examples, tasks
 from validation_core.diagnosis.card import diagnosis_card, typeset
 from validation_core.diagnosis.card import pictures as draw
@@ -174,6 +175,35 @@ def test_few_true_values_are_told_from_few_rows(shared):
     assert "a bias of 0.5 posterior sd would be found" in steps
     assert "distinct true values" in steps
     assert "A bias below about 0.5 posterior" not in facts["Could be missed"]
+
+
+def sharing():
+    """A correct q whose rows share 25 sets of draws, where each question needs its own."""
+    rng = np.random.default_rng(3)
+    sets = np.repeat(rng.normal(size=(25, 20, 2)), 8, axis=0)
+    return npt.Table(rng.normal(size=(200, 2)), np.repeat(np.arange(25.0), 8)[:, None], sets)
+
+
+def test_what_cannot_be_asked_is_no_finding(tmp_path, capsys):
+    """The rule that a table breaks stands after that nothing is known, not as what is possible."""
+    asked = ["omnibus:learned=false"], ("size", "over_x")
+    result = npt.diagnose(sharing(), *asked, progress=False, store=Store(tmp_path))
+    facts, _ = words(result.card)
+    assert result.verdict == "no problem found"
+    for label in ("Still possible", "Where"):
+        assert facts[label].startswith("Not known. Rows must be independent")
+    (record,) = result.records
+    assert record.statistic < 0  # more than one as clear is expected by chance
+    print_diagnosis(result)
+    printed = capsys.readouterr().out
+    assert f"how many chance makes −{-record.statistic:.4g}\n" in printed
+    assert "−log p" not in printed
+
+
+def test_an_unasked_size_is_not_what_is_still_possible(tmp_path):
+    how = {"questions": "none", "progress": False, "store": Store(tmp_path)}
+    result = npt.diagnose(table(n=300), ["omnibus:learned=false"], **how)
+    assert words(result.card)[0]["Still possible"] == 'Not known. Not asked (questions=["size"]).'
 
 
 @pytest.mark.parametrize("sizes", [{"k": 1}, {"d": 1}, {"n": 30, "k": 2, "d": 5}])
@@ -543,3 +573,13 @@ def test_where_the_cause_was_not_asked_to_ask_for_it_is_advised():
         steps = diagnosis_card(found, {}, Asked(frozenset(), surface=surface)).next_steps
         assert any(step.endswith(f"{words}.") for step in steps)
         assert not any("resemble" in step for step in steps)
+
+
+def test_a_long_name_leaves_room_for_the_label_of_its_axis():
+    ranks, name = np.linspace(0.01, 0.99, 99), "a" * 40 + "b" * 40
+    cloud = np.random.default_rng(0).normal(size=(99, 20))
+    pictures = draw.quantiles(ranks, name), draw.coverage(ranks, name)
+    for drawn in (*pictures, draw.overlay(cloud[:, 0], cloud, name, "")):
+        label = drawn.picture.x.label
+        assert "…" in label
+        assert len(label) < 50

@@ -9,6 +9,7 @@ import pytest
 
 from tests.conftest import in_turn
 from tests.fixed_claims import CLAIMED, SILENT, asked_alone
+from tests.reports import code_of
 from validation_core import codec, sampling, statistics
 from validation_core.benchmarks import Gaussian
 from validation_core.diagnosis import tasks as diagnoses
@@ -568,7 +569,7 @@ def test_the_task_and_the_code_agree(tmp_path, capsys):
     found = QUESTION.gather([task.load(store)])
     claims = asked_alone(QUESTION, upload, 4, store)
     said = QUESTION.describe(found, Names(upload.names), claims)
-    exec(QUESTION.code.format(path=file, seed=4), {})
+    exec(code_of(QUESTION, file, 4), {})
     assert capsys.readouterr().out.startswith("\n".join(said))
 
 

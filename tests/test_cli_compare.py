@@ -47,7 +47,7 @@ def test_json_holds_every_measure(tmp_path, capsys):
 def test_arrays_of_other_names_are_mapped(tmp_path, capsys):
     files = []
     for name in ("a", "b"):
-        arrays = dict(np.load(saved(tmp_path / f"{name}.npz")))
+        arrays = dict(np.load(saved(tmp_path / f"{name}.npz", width=1.0 + len(files) / 2)))
         np.savez(tmp_path / f"{name}.npz", params=arrays["theta"], obs=arrays["x"],
                  theta_q=arrays["theta_q"])  # fmt: skip
         files.append(str(tmp_path / f"{name}.npz"))
@@ -55,7 +55,7 @@ def test_arrays_of_other_names_are_mapped(tmp_path, capsys):
     assert "got: params (80, 2), obs (80, 2)" in capsys.readouterr().err
     assert command.main(["compare", *files, "--map", "theta=params,x=obs", "--json", "-"]) == 0
     ranking = json.loads(capsys.readouterr().out)["ranking"]
-    assert [item["estimate"] for item in ranking] == [0, 0]
+    assert [item["table"] for item in ranking] == ["a.npz", "b.npz"]
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,17 @@ def test_a_correction_is_made_in_the_files_that_need_it(tmp_path, capsys):
     told = capsys.readouterr().err
     assert "error: cols.npz: Columns of theta_q are not in theta's order" in told
     assert "--correct columns" in told
-    assert command.main(["compare", *files, "--correct", "columns"]) == 0
-    assert "hold the same draws" in capsys.readouterr().out
+    assert command.main(["compare", *files, "--correct", "columns"]) == 2
+    assert "got the same in all of exact.npz and cols.npz" in capsys.readouterr().err
     assert command.main(["compare", *files, "--as-saved"]) == 0
     assert "Nearest to the true posterior: exact.npz." in capsys.readouterr().out
     assert command.main(["compare", *files, "--correct", "columns,rows"]) == 2
     assert "got rows, of which this table shows no sign" in capsys.readouterr().err
+
+
+def test_a_table_is_not_compared_with_itself(tmp_path, capsys):
+    file = saved(tmp_path / "a.npz")
+    assert command.main(["compare", file, file]) == 2
+    told = capsys.readouterr()
+    assert "A comparison needs tables with different draws; got the same in all of" in told.err
+    assert not told.out

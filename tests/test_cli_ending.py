@@ -210,6 +210,7 @@ def test_a_file_that_breaks_its_reader_is_refused_by_its_name(tmp_path, capsys):
     names.view(np.uint32)[:] = 0x110000
     good, bad = str(tmp_path / "good.npz"), str(tmp_path / "bad.npz")
     np.savez(good, **arrays)
+    arrays["theta_q"] = rng.normal(size=(60, 20, 2))
     np.savez(bad, **arrays, theta_names=names)
     for arguments in (["diagnose", bad, "--method", "sbc"], ["compare", good, bad]):
         assert main(arguments) in (0, 2)

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from tests.fixed_claims import CLAIMED, SILENT, FixedClaims, asked_alone
+from tests.reports import code_of
 from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name
@@ -268,8 +269,7 @@ def test_the_code_runs(tmp_path, capsys):
     table = normals(n=60, k=3)
     path = tmp_path / "a table.npz"
     np.savez(path, theta=table.theta, x=table.x, theta_q=table.q)
-    code = QUESTION.code.format(path=path, seed=0)
-    exec(code, {})
+    exec(code_of(QUESTION, path), {})
     upload = tables.read(path)
     result = run(upload, Store(tmp_path / "store"))
     claims = asked_alone(QUESTION, upload, 0, Store(tmp_path / "store"))

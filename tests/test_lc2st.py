@@ -10,7 +10,7 @@ from scipy.special import logit
 from tests.conftest import in_turn
 from validation_core import keys, scores
 from validation_core.drawing import plotly
-from validation_core.drawing.marks import VLine
+from validation_core.drawing.marks import Note, VLine
 from validation_core.methods import lc2st
 from validation_core.methods.lc2st import LC2ST
 from validation_core.rng import stream
@@ -409,3 +409,14 @@ def test_map_of_one_parameter_is_a_histogram():
 def test_map_wants_the_draws_that_were_looked_at(looked):
     with pytest.raises(ValueError, match="the draws that the test looked at"):
         lc2st.worst_observation_map(looked[0].arrays, looked[1][:, :5])
+
+
+def test_the_words_beside_the_level_are_not_on_the_observed_line():
+    nulls = np.linspace(0.001, 0.0025, 200)
+    for observed, side in ((0.0026, "end"), (0.02, "start"), (0.0002, "end")):
+        (words,) = (
+            mark
+            for mark in lc2st.null_of_t(observed, nulls).marks
+            if isinstance(mark, Note) and "rejects" in str(mark.words)
+        )
+        assert words.anchor == side, observed

@@ -143,6 +143,29 @@ def test_a_row_is_left_out_of_what_it_is_judged_by():
     assert np.array_equal(result.x_o[0], arrays()["x"][7])
 
 
+@pytest.mark.parametrize("missing", [[], [2, 5]])
+def test_a_row_is_counted_in_the_file_rows_that_are_left_out_too(
+    missing, tmp_path, capsys, monkeypatch, store, quick_training
+):
+    monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "cache"))
+    given = arrays(n=100)
+    given["theta_q"][missing, 0, 0] = np.nan
+    np.savez(tmp_path / "table.npz", **given)
+    command = ["observation", str(tmp_path / "table.npz"), "--quick", "--row"]
+    assert main([*command, "12"]) == 0
+    assert ("2 rows were left out" in capsys.readouterr().out) == bool(missing)
+    assert main([*command, "12", "--json", "-"]) == 0
+    np.testing.assert_allclose(
+        json.loads(capsys.readouterr().out)["observations"], given["x"][[12]], rtol=1e-6
+    )
+    assert main([*command, "2"]) == (2 if missing else 0)
+    assert ("got 2, which was left out" in capsys.readouterr().err) == bool(missing)
+    local = npt.observation(given, 12, store=store, progress=False)["local"]
+    assert "row 12, counted from 0" in " ".join(local.sentences)
+    found = npt.run("lc2st", given, store=store, progress=False)
+    np.testing.assert_allclose(given["x"][found.effect["row"]], found.effect["x_o"], rtol=1e-6)
+
+
 def test_several_rows_are_left_out_of_what_they_are_judged_by():
     result = asked(arrays(), rows=np.array([7, 3]))
     assert np.array_equal(result.x_o, arrays()["x"][[7, 3]])

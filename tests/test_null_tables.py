@@ -7,7 +7,10 @@ import pytest
 
 import validation_core as npt
 from validation_core import diagnosis, statistics
+from validation_core.diagnosis.injections import DEFECTS
+from validation_core.diagnosis.injections.draw_pool import DrawPool
 from validation_core.diagnosis.null_tables.method_battery import MethodBattery, method_pvalues
+from validation_core.diagnosis.null_tables.null_verdict import NullVerdict
 from validation_core.diagnosis.null_tables.pooled_scores import PooledScores
 from validation_core.diagnosis.null_tables.trials import thin_draws, trial_count
 from validation_core.methods import (
@@ -23,7 +26,10 @@ from validation_core.methods import (
     Uniform,
 )
 from validation_core.methods.within_x import WithinX
+from validation_core.relabelling.norms import moved_norm_ranks, moved_norms, norms
 from validation_core.relabelling.played_truths import SelfMadeTables, pick_slots
+from validation_core.relabelling.pools import mid_ranks
+from validation_core.relabelling.table_statistics import statistics_of
 from validation_core.scores.quantities import Quantities
 from validation_core.tables import Upload
 from validation_core.types import PosteriorTable, TableScores
@@ -262,3 +268,56 @@ def test_a_verdict_that_learns_nothing_is_repeated_without_what_other_tests_lear
     methods = (Omnibus(learned=learned), C2ST())
     battery = MethodBattery.of(upload, methods, 0, lambda method: Network())
     assert (battery.relabelled.learned is not None) == learned
+
+
+MOVED = {
+    "too_narrow": 1.1, "bias_all": 0.2, "wrong_correlation": 1.5, "light_tails": 0.2,
+    "missing_mode": 0.02, "spurious_mode": 0.05, "ignores_x": 0.2, "support_leak": 0.05,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("k", "d"), [(2, 2), (2, 7), (3, 2), (5, 2), (5, 7), (7, 2), (9, 7), (20, 2), (60, 2)]
+)
+def test_statistics_of_a_moved_truth_are_those_of_its_table(k, d):
+    """Few draws tell their own mean and covariance with a truth from those without it."""
+    rows = drawn(n=150, k=k, d=d)
+    upload = npt.Table(rows.q[:, 0], rows.x, rows.q).upload
+    verdict = NullVerdict.of(upload, 0)
+    pool = DrawPool(rows.q, rows.x, direction_seed=0)
+    which = pick_slots(8, 150, k, np.random.default_rng(0))
+    cells = verdict.setup.battery.cells
+    for name, strength in MOVED.items():
+        tables = DEFECTS[name].tables(pool, which, strength, np.random.default_rng(1))
+        made = SelfMadeTables(rows, *tables)
+        found, there = verdict.statistics(made), []
+        for t in range(8):
+            battery = statistics_of(made.table(t), 0).battery
+            assert [cell.family for cell in battery.cells] == [cell.family for cell in cells]
+            there.append(battery.statistics(battery.pools.observed[None])[0])
+        off = (found - np.array(there)).mean(0)
+        for family in {cell.family for cell in cells} - {"together_over_x", "together"}:
+            own = [i for i, cell in enumerate(cells) if cell.family == family]
+            assert np.abs(off[own].mean()) < 0.4, (name, family)
+
+
+@pytest.mark.parametrize(("k", "d"), [(2, 2), (5, 2), (10, 3), (20, 8), (40, 8), (30, 30)])
+def test_norms_of_a_moved_slot_are_those_of_the_pool_that_it_is_in(k, d):
+    rng = np.random.default_rng(0)
+    values = 3 + 5 * rng.standard_normal((40, k, d)) @ (np.eye(d) + 0.5 * np.tri(d)).T
+    which = pick_slots(6, 40, k, rng)
+    own = values[np.arange(40), which]
+    points = own + rng.standard_normal(own.shape)
+    u, size = moved_norm_ranks(values, which, points), moved_norms(values, which, points)
+    wanted, there = np.empty_like(u), np.empty_like(size)
+    for t in range(6):
+        pool = values.copy()
+        pool[np.arange(40), which[t]] = points[t]
+        all_norms = norms(pool)
+        there[:, t] = all_norms[np.arange(40), which[t]]
+        wanted[t] = mid_ranks(all_norms)[np.arange(40), which[t]]
+    assert np.abs(u - wanted).mean() < 0.02
+    assert np.median(np.abs(size / there - 1)) < 0.1
+    stayed = moved_norm_ranks(values, which, own)
+    before = mid_ranks(norms(values))
+    np.testing.assert_allclose(stayed, before[np.arange(40), which])

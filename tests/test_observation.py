@@ -1,6 +1,7 @@
 """One observation: its own p-values, warnings where no row is near, networks kept for the next."""
 
 import json
+import math
 import tracemalloc
 from dataclasses import replace
 
@@ -10,10 +11,12 @@ import pytest
 
 from tests.conftest import in_turn
 from tests.fixed_claims import CLAIMED, FixedClaims
+from tests.reports import code_of
 from validation_core import codec, diagnosis, keys, statistics, tables
 from validation_core.diagnosis import learning, method_runs
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name, observation
+from validation_core.diagnosis.questions.calibration.words import at_least
 from validation_core.diagnosis.questions.observation.ensemble import LC2STEnsemble
 from validation_core.diagnosis.questions.observation.nearby import (
     NearbyRanks,
@@ -122,7 +125,7 @@ def test_q_is_found_wrong_where_it_is_and_not_elsewhere(store):
     assert there.local.test.little[0] > there.local.test.much[0]
     said = say(there, ("a", "b"), ("dose",))
     verdict, chance, nearby, where = said
-    much, little = map(ends_text, (there.local.test.much, there.local.test.little))
+    much, little = ends_text(there.local.test.much, there.local.test.little)
     assert verdict == (
         "Near this observation q looks wrong (L-C2ST, p = 0.025): too much mass for b between "
         f"{much}, too little between {little}."
@@ -460,8 +463,7 @@ def test_the_code_runs(tmp_path, capsys):
     table = normals(n=60, k=3)
     path = tmp_path / "a table.npz"
     np.savez(path, theta=table.theta, x=table.x, theta_q=table.q)
-    code = QUESTION.code.format(path=path, seed=0).replace(", seed=", ", methods=(), seed=")
-    exec(code, {})
+    exec(code_of(QUESTION, path, methods=()), {})
     assert "L-C2ST" in capsys.readouterr().out
 
 
@@ -498,3 +500,32 @@ def test_a_single_draw_is_not_said_to_lie_somewhere(store):
     assert "too few draws (1) of q there" in said
     assert "between" not in said
     assert "looks at 1 draw of q" in note(found, NAMES)
+
+
+def test_the_ends_of_narrow_ranges_far_from_0_are_told_apart():
+    assert ends_text((1_000_312.0, 1_000_870.0), (998_123.0, 1_000_312.0)) == (
+        "1000310 and 1000870",
+        "998120 and 1000310",
+    )
+    assert ends_text((0.2, 1.4), (-0.3, 0.2)) == ("0.2 and 1.4", "−0.3 and 0.2")
+    assert ends_text((3.0, 3.0), (1.0, 1.0)) == ("3 and 3", "1 and 1")
+
+
+@pytest.mark.parametrize(("end", "size"), [(0.02, None), (-0.04, None), (-0.62, "0.6")])
+def test_nearby_a_bound_that_says_nothing_is_not_told(end, size):
+    """More true values than usual lie beyond all draws, in few rows."""
+    open_ = NearbyRanks(1, Interval(-0.1, math.nan, end), Interval(*[math.nan] * 3), 0.019)
+    said = nearby_text(
+        nearby_of(EXACT, open_, p=0.019), ("inclination", "phase"), 0.05, claimed=True
+    )
+    if size is None:
+        assert said.endswith("ranks in phase are not those of a correct q (p = 0.019).")
+    else:
+        assert f"q's phase sits at least {size} sd of a normal law too low" in said
+
+
+@pytest.mark.parametrize(
+    ("bound", "said"), [(1.97, "1.9"), (0.1, "0.1"), (0.047, "0.04"), (0.0031, "0.003")]
+)
+def test_a_bound_on_a_bias_is_never_nothing(bound, said):
+    assert at_least(Interval(bound, bound, math.nan)) == f"at least {said} sd of a normal law"

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 import pytest
 
 from tests.fixed_claims import CLAIMED, asked_alone
+from tests.reports import code_of
 from validation_core import codec, diagnosis, statistics, tables
 from validation_core.diagnosis import method_runs, tasks
 from validation_core.diagnosis.questions import Names, by_name
@@ -28,6 +29,8 @@ from validation_core.diagnosis.questions.over_x.windows import build_scan_window
 from validation_core.drawing.marks import Line
 from validation_core.localization import over_x as smoothing
 from validation_core.methods import Omnibus
+from validation_core.relabelling import relabelled
+from validation_core.relabelling.claims import Claims
 from validation_core.relabelling.normal_scores import MOST
 from validation_core.relabelling.places import coordinates, moments
 from validation_core.rng import stream
@@ -220,6 +223,29 @@ def test_a_q_that_is_too_wide_somewhere_is_read_as_too_wide():
     assert panel.y.label == "q's width / width needed"
     (line,) = (mark for mark in panel.marks if isinstance(mark, Line))
     assert line.y[line.x < -1].min() > 1.3
+
+
+@pytest.mark.parametrize(
+    ("bias", "narrow", "seed"),
+    [("slope", False, 0), ("slope", False, 1), ("step", False, 0), ("other", True, 0),
+     ("other", True, 1)],
+)  # fmt: skip
+def test_no_width_is_told_that_a_bias_along_the_same_x_would_show(bias, narrow, seed):
+    """A bias that changes within a region spreads the ranks there; along another x it does not."""
+    rng = np.random.default_rng(9000 + seed)
+    theta = rng.standard_normal((600, 2))
+    x = theta + 0.5 * rng.standard_normal((600, 2))
+    off, width = np.zeros((2, 600, 1, 2))
+    by = {"slope": x[:, 0] / 2, "step": 1.2 * (x[:, 0] > 1), "other": 0.8 * (x[:, 1] > 1)}
+    off[:, 0, 0] = by[bias]
+    width[:] = 1.0
+    width[:, 0, 0] = np.where(narrow & (x[:, 0] > 0.5), 0.6, 1.0)
+    q = 0.8 * x[:, None] + np.sqrt(0.2) * (off + width * rng.standard_normal((600, 80, 2)))
+    claims = Claims(relabelled(PosteriorTable(theta, x, q), 0), 0.05)
+    found = find_errors_over_x(upload_of(PosteriorTable(theta, x, q)), 0, 199)
+    places = found.changing(claims)
+    assert places
+    assert any(place.kind == "width" for place in places) == narrow
 
 
 def test_an_error_that_is_alike_everywhere_is_not_said_to_change():
@@ -450,8 +476,7 @@ def test_the_code_runs(tmp_path, capsys):
     table = normals(n=45, k=3)  # too few rows for a classifier: ranks alone
     path = tmp_path / "a table.npz"
     np.savez(path, theta=table.theta, x=table.x, theta_q=table.q)
-    code = QUESTION.code.format(path=path, seed=4)
-    exec(code, {})
+    exec(code_of(QUESTION, path, 4), {})
     upload = tables.read(path)
     claims = asked_alone(QUESTION, upload, 4, Store(tmp_path / "store"))
     wanted = QUESTION.describe(find_errors_over_x(upload, 4), Names(()), claims)
@@ -578,6 +603,9 @@ def disc(centre, radius, ends, *, outside=False):
             disc((-1.234, 4.9), (100.4, 0.5), ((None, 99.0), (4.4, None))),
             "counts is −1.23 ± 100 and exposure is 4.9 ± 0.5",
         ),
+        (Stretch(1_000_312.0, 1_001_870.0), "counts is from 1000300 to 1001900"),
+        (disc((1_000_312.0, 4.9), (250.0, 0.5), ((1e6, 1_000_600.0), (4.4, None))),
+         "counts is 1000310 ± 250 and exposure is 4.9 ± 0.5"),
         (Stretch(None, -1.0236), "counts < −1.02"),
         (Stretch(1e5, None), "counts ≥ 100000"),
     ],

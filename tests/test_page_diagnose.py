@@ -428,12 +428,12 @@ def paths_in(at):
     """What every script on the page reads, of those that import the library."""
     scripts = [ast.parse(one.value) for one in at.code if "import validation_core" in one.value]
     calls = [node for each in scripts for node in ast.walk(each) if isinstance(node, ast.Call)]
-    reads = [call for call in calls if getattr(call.func, "attr", "") in ("read", "ask")]
-    return [ast.literal_eval(call.args[call.func.attr == "ask"]) for call in reads]
+    reads = [call for call in calls if getattr(call.func, "attr", "") == "read"]
+    return [ast.literal_eval(call.args[0]) for call in reads]
 
 
 @pytest.mark.usefixtures("_few_questions")
-@pytest.mark.parametrize("name", ["cols.npz", 'a"b.npz', "it's 2 ünï.npz", "x\\y.{path}.npz"])
+@pytest.mark.parametrize("name", ["cols.npz", 'a"b.npz', "it's 2 ünï.npz", "x\\y.{table}.npz"])
 def test_code_reads_the_file_by_the_name_it_came_by(name, visited):
     page = visited(opened=("stream", "size"))
     assert set(paths_in(page)) == {"your_table.npz"}
@@ -455,7 +455,7 @@ def test_code_reads_a_csv_and_says_which_parameter(visited):
     send(page, csv({**shares, "label": np.array(["a", "b"] * 30)}), "classes.csv")
     (script,) = [one.value for one in page.code if "reliability" in one.value]
     compile(script, "script", "exec")
-    assert "npt.reliability('classes.csv')" in script
+    assert "npt.reliability(npt.read('classes.csv'))" in script
 
 
 def drawn_evidence(at):

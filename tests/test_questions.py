@@ -68,7 +68,7 @@ def test_a_panel_is_told_drawn_and_listed(panel, answered):
     assert all(isinstance(value, str | int | float) or value is None
                for row in listed for value in row.values())  # fmt: skip
     assert len(panel.reading_guide.split(". ")) > 1
-    assert "{path}" in panel.code
+    assert "{table}" in panel.code
 
 
 def test_how_an_answer_was_got_stands_in_its_notes(answered):

@@ -9,6 +9,7 @@ import re
 import runpy
 from dataclasses import replace
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import numpy as np
 import orjson
@@ -19,13 +20,16 @@ import xarray
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import validation_core as npt
 from tests.reports import ANSWER, HOSTILE, NUMBERS, Fake, answer, cloud, diagnosed, table
 from validation_core import diagnosis, report, row_files, statistics
 from validation_core.diagnosis import Record
 from validation_core.diagnosis.questions import Asked
 from validation_core.drawing import plotly
+from validation_core.drawing.drawn import Drawn
 from validation_core.methods import SBC, MMDFuse
 from validation_core.report import datatree, figures, numbers
+from validation_core.report.sections import FigurePlaces
 from validation_core.store import Store
 from validation_core.tables import Upload
 
@@ -124,12 +128,12 @@ def test_half_a_letter_does_not_stop_a_report(tmp_path):
 
 @pytest.mark.parametrize("name", ["table.npz", "it's.npz", 'a"b.npz', "a\\b\n.npz", "{seed}.npz"])
 def test_the_code_runs_whatever_a_file_is_called(name, tmp_path, capsys):
-    for quotes in ("{path}", '"{path}"', "'{path}'"):
-        panel = Fake()
-        panel.code = panel.code.replace("{path}", quotes)
-        (tmp_path / "code.py").write_text(report.code(panel.code, path=name, seed=7))
-        runpy.run_path(str(tmp_path / "code.py"))
-        assert capsys.readouterr().out == f"{name} 7\n"
+    at = tmp_path / name
+    np.savez(at.with_suffix(""), **table().arrays())
+    written = report.code(Fake.code, path=str(at), upload=table(), seed=7)
+    (tmp_path / "code.py").write_text(written)
+    runpy.run_path(str(tmp_path / "code.py"))
+    assert capsys.readouterr().out == f"{npt.read(at)} 7\n"
 
 
 @pytest.mark.parametrize(
@@ -142,10 +146,11 @@ def test_the_code_runs_whatever_a_file_is_called(name, tmp_path, capsys):
     ],
 )
 def test_the_code_names_each_file_and_values_as_they_are(files, read):
-    written = report.code("a, b = {path}, [{name}, {other}]", path=files, name="{path}")
-    here = {"other": 1}
+    template = "a, b = {table}, [{name}, {other}]"
+    written = report.code(template, path=files, upload=table(), name="{table}")
+    here = {"other": 1, "npt": SimpleNamespace(read=lambda path: path)}
     exec(written, here)
-    assert (here["a"], here["b"]) == (read, ["{path}", {1}])
+    assert (here["a"], here["b"]) == (read, ["{table}", {1}])
 
 
 def test_a_report_reads_all_files_of_its_table():
@@ -455,3 +460,17 @@ def test_notes_have_a_bound(tmp_path):
     assert len(numbers.load_notes(store, "abc")) == numbers.LONGEST
     numbers.save_notes(store, "abc", "\ud800 half a letter")
     numbers.load_notes(store, "abc").encode()
+
+
+def test_a_legend_has_the_lines_that_a_phone_needs_in_a_report():
+    """A legend's line that was not reserved lies on the label of the axis."""
+    names = "Verdict", "Relabelling within x", "SBC", "TARP", "Conformal C2ST within x"
+    legend = tuple((name, "#000000", "circle") for name in names)
+    drawn = Drawn("Power", replace(cloud(9), legend=legend), "How it reads.")
+    places = FigurePlaces()
+    markup = str(places.of([drawn]))
+    (figure,) = places.figures
+    more = figure.layout.height - drawn.figure.layout.height
+    assert more > 0
+    assert figure.layout.margin.t - drawn.figure.layout.margin.t == more
+    assert f"height:{figure.layout.height}px" in markup

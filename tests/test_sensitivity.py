@@ -12,7 +12,8 @@ from scipy.stats import binom
 
 from tests.conftest import few_trials
 from tests.fixed_claims import CLAIMED
-from validation_core import codec, diagnosis, report, statistics, tables
+from tests.reports import code_of
+from validation_core import codec, diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.detectable_shift import detectable_shift_by_ranks
 from validation_core.diagnosis.injections import INJECTIONS
@@ -30,7 +31,7 @@ from validation_core.diagnosis.questions.sensitivity.smallest_size import (
     smallest_detectable_size,
 )
 from validation_core.diagnosis.questions.sensitivity.words import basis_text
-from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
+from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, Omnibus, WithinX
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.tables import Upload
@@ -105,8 +106,7 @@ def test_rows_for_half_of_a_bias_are_four_times_as_many(store):
     assert "1 / sqrt(rows)" in say(before, ())[0]
 
 
-@pytest.mark.parametrize("name", [n for n in INJECTIONS if n not in ("ignores_x", "light_tails",
-                                                                     "heavy_tails")])  # fmt: skip
+@pytest.mark.parametrize("name", [n for n in INJECTIONS if not n.endswith("_tails")])
 def test_no_defect_is_found_at_the_level(name):
     """At the strength that changes nothing all tests keep their level, networks included."""
     upload, methods = made(100, 12), (SBC(), TARP(), WithinX(), Multiple(), C2ST())
@@ -371,6 +371,35 @@ def test_real_tables(name, rows, shared, store, monkeypatch):
         assert np.isnan(one.smallest.low) or one.smallest.low <= one.smallest.estimate
 
 
+def verdict_power(upload, name, strength):
+    """Power of relabelling that learns nothing."""
+    methods = (Omnibus(learned=False),)
+    experiment = PowerExperiment(upload, INJECTIONS[name], methods, 0)
+    p = experiment.evaluate(strength, methods, experiment.batches)
+    return float((p[0] <= 0.05).mean())
+
+
+@pytest.mark.parametrize("k", [2, 3, 4, 5, 10])
+def test_few_draws_promise_no_power_that_no_test_has(k):
+    """The sd of a log width known from 500 rows of 2 parameters is .022: 3% is 1.3 of it, 37%."""
+    upload = made(500, k, seed=2)
+    assert verdict_power(upload, "too_narrow", 1.03) < 0.37
+    assert verdict_power(upload, "too_wide", 1.03) < 0.37
+    for name in ("wrong_correlation", "heavy_tails", "light_tails", "bias", "ignores_x"):
+        assert verdict_power(upload, name, INJECTIONS[name].strengths[0]) < 0.15
+    assert verdict_power(upload, "too_narrow", 2.0) > 0.95 or k == 2
+
+
+def test_a_bias_of_counts_is_not_found_by_the_ties_that_it_breaks():
+    rng = np.random.default_rng(0)
+    x = rng.poisson(3.0, (500, 1)).astype(float)
+    q = x[:, None] + rng.poisson(1.5, (500, 40, 1))
+    upload = Upload.of({"theta": q[:, 0], "x": x, "theta_q": q.astype(float)})
+    assert verdict_power(upload, "bias", 0.01) < 0.15
+    assert verdict_power(upload, "too_narrow", 1.01) < 0.15
+    assert verdict_power(upload, "bias", 0.4) > 0.9
+
+
 @pytest.mark.usefixtures("_few_trials")
 def test_whole_numbers_and_constants_are_answered(store):
     arrays = made().arrays()
@@ -394,7 +423,7 @@ def test_the_same_seed_says_the_same(store, tmp_path):
 def test_the_code_runs_as_it_stands(tmp_path, capsys):
     path = tmp_path / 'it\'s {seed} a "table".npz'  # a name that needs care
     np.savez(path, **made(60, 6).arrays())
-    exec(report.code(QUESTION.code, path=str(path), seed=1), {})
+    exec(code_of(QUESTION, path, 1), {})
     said = capsys.readouterr().out.strip().splitlines()
     again = run(tables.read(path), Store(tmp_path / "again"), seed=1)
     assert said[: len(say(again, ()))] == list(say(again, ()))

@@ -144,6 +144,27 @@ def test_what_no_parameter_shows_is_learned_from_the_rows_before():
     assert "a score learned from the rows before" in state.sentences[1]
 
 
+def test_rows_that_are_sent_again_are_left_out_and_said():
+    given = list(one_by_one(drawn(150)))
+    once = last(given, learn=False)
+    state = last([*given[:100], *given[:50], *given[100:]], learn=False)
+    assert (state.n, state.repeats) == (150, 50)
+    assert state.sentences[-1] == "50 rows left out: the theta and x of an earlier row."
+    np.testing.assert_array_equal(state.evidence.wealth, once.evidence.wealth)
+    arrays = {name: np.concatenate([array, array]) for name, array in drawn(90).items()}
+    assert last([arrays], learn=False).n == 90
+
+
+@pytest.mark.parametrize("law", ["grid", "mass at 0"])
+def test_rows_that_may_be_alike_by_chance_are_all_bet_on(law):
+    rng = np.random.default_rng(0)
+    theta, x = rng.integers(0, 9, (300, 1)), rng.integers(0, 2, (300, 1))
+    if law != "grid":
+        theta = np.where(theta < 4, 0.0, rng.standard_normal((300, 1)))
+    q = rng.standard_normal((300, 9, 1))
+    assert last([{"theta": theta, "x": x, "theta_q": q}], learn=False).n == 300
+
+
 def test_an_undecided_stream_is_no_proof():
     state = last([drawn(80)], learn=False)
     assert state.decided_after is None
@@ -160,7 +181,7 @@ def test_rows_come_in_many_forms():
         {"targets": row["theta"], "x": row["x"], "posterior_samples": row["theta_q"]},
         drawn(3),
         npt.Table(**drawn(60)).upload,
-        {**row, "theta_q": np.vstack([row["theta_q"], row["theta_q"]])},
+        {**row, "x": row["x"] + 1, "theta_q": np.vstack([row["theta_q"], row["theta_q"]])},
     ]
     assert [len(reader.table(item)) for item in forms] == [1, 1, 1, 3, 60, 1]
     assert len(reader.table({**row, "theta": [np.nan, 0]})) == 0
@@ -172,6 +193,25 @@ def test_rows_come_in_many_forms():
     assert table.q[0, :, 1].tolist() == [3, 4, 5]
     single = StreamRows().table({"theta": 0.5, "x": 1.0, "theta_q": [0.1, 0.2, 0.3]})
     assert (single.theta.shape, single.x.shape, single.q.shape) == ((1, 1), (1, 1), (1, 3, 1))
+
+
+def test_rows_that_name_their_parameters_are_matched_to_the_first_by_name():
+    theta, q = [[0.5, 1.0]], [[[0, 3], [1, 4], [2, 5]]]
+    reader = StreamRows()
+    forms = [
+        {"theta": theta, "theta_q": q, "theta_names": ["a", "b"]},
+        {"theta": [[1.0, 0.5]], "theta_q": [[[3, 0], [4, 1], [5, 2]]], "theta_names": ["b", "a"]},
+        {"theta": {"b": 1.0, "a": 0.5}, "theta_q": {"a": [0, 1, 2], "b": [3, 4, 5]}},
+        {"theta": theta, "theta_q": q},
+    ]
+    for form in forms:
+        rows = reader.table(form)
+        assert (rows.theta.tolist(), rows.q.tolist()) == (theta, q)
+    assert reader.names == ("a", "b")
+    with pytest.raises(ValueError, match=r"Rows whose draws have no names .* got b, a after a, b"):
+        reader.table({"theta": {"b": 1.0, "a": 0.5}, "theta_q": q[0]})
+    with pytest.raises(ValueError, match=r"parameters of the first, a, b; got a, c\. Send"):
+        reader.table({"theta": {"a": 0.5, "c": 1.0}, "theta_q": {"a": [0, 1, 2], "c": [3, 4, 5]}})
 
 
 @pytest.mark.parametrize(
@@ -214,7 +254,7 @@ def test_a_file_of_lines_and_a_folder_are_read_to_their_end(tmp_path, capsys):
     assert capsys.readouterr().out.startswith("Not decided after 45 rows")
     assert "Evidence against q, row after row" in page.read_text()
     np.savez(tmp_path / "b.npz", **drawn(20))
-    np.savez(tmp_path / "a.npz", **drawn(20, width=0.3))
+    np.savez(tmp_path / "a.npz", **drawn(20, 1, width=0.3))
     assert main([*command, str(tmp_path), "--json", "-"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["rows"] == 40

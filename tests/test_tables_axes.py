@@ -91,6 +91,26 @@ def test_reversed_draws_first_fit_in_one_direction_alone():
         assert upload.digest == tables.read(npz(arrays)).digest
 
 
+@pytest.mark.parametrize(("n", "d"), [(60, 3), (20, 1), (60, 80)])
+@pytest.mark.parametrize("with_x", [True, False])
+def test_draws_on_the_last_axis_are_refused_with_the_line_that_turns_them(n, d, with_x):
+    arrays = table(n=n, d=d, m=d)
+    content = npz(arrays | {"theta_q": arrays["theta_q"].transpose(0, 2, 1)})
+    chosen = {} if with_x else {"x": "none"}
+    with pytest.raises(ValueError, match=r"numpy\.transpose\(theta_q, \(0, 2, 1\)\)"):
+        tables.read(content, arrays=chosen)
+
+
+def test_an_order_that_is_of_theta_q_alone_is_refused_in_the_shapes_of_the_file():
+    arrays = table(m=2)
+    reversed_draws = arrays | {"theta_q": arrays["theta_q"].T}
+    with pytest.raises(ValueError, match=rf"theta_q \(2, {K}, {N}\)\. Save theta_q\.T"):
+        tables.read(npz(reversed_draws), order="DKN")
+    x_upright = reversed_axes(arrays) | {"x": arrays["x"]}
+    with pytest.raises(ValueError, match=rf"x \({N}, 2\), .*Reverse x too: x = x\.T"):
+        tables.read(npz(x_upright), order="DKN")
+
+
 @pytest.mark.parametrize(("n", "d", "m"), [(60, 2, 2), (60, 80, 80), (20, 3, 3), (14, 30, 9)])
 def test_tables_that_stand_upright_are_left_alone(n, d, m):
     upload = tables.read(npz(table(n=n, d=d, m=m)), order=None)

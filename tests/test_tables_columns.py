@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tests.files import D, K, N, columns, csv, parquet_file, refusal, table
+from tests.files import D, K, N, columns, csv, npy, parquet_file, refusal, table
 from validation_core import tables
 from validation_core.types import TwoSamples
 
@@ -84,6 +84,41 @@ def test_two_samples_are_told_apart_by_a_column():
     wrong = arrays | {"sample": np.where(np.arange(140) < 3, "r", arrays["sample"])}
     assert "got p, q, r" in refusal(csv(wrong))
     assert "sim=NAME" in refusal(parquet_file(arrays | {"sample": np.arange(140)}))
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [("Unnamed: 0", np.arange(140)), ("index", np.tile(np.arange(70), 2)), ("chain", [1] * 140)],
+)
+@pytest.mark.parametrize("pack", [csv, parquet_file])
+def test_columns_that_number_rows_are_no_parameters(pack, name, numbers):
+    a = np.random.default_rng(0).standard_normal(140)
+    sample = np.repeat(["p", "q"], 70)
+    upload = tables.read(pack({name: np.array(numbers), "a": a, "sample": sample}))
+    assert upload.names == ("a",)
+    assert upload.notes == (f"{name}: left unread, numbers of rows.",)
+    one = pack({name: np.array(numbers), "a": a})
+    ((_, both, _),) = tables.read_files([("p.csv", one), ("q.csv", one)])
+    assert both.names == ("a",)
+
+
+def test_a_parameter_called_index_that_is_no_number_of_rows_is_read():
+    index = np.random.default_rng(0).integers(0, 9, 140)
+    for values in (index, index + 0.5):
+        one = {"index": values, "sample": np.array(["p", "q"])[np.arange(140) % 2]}
+        assert tables.read(csv(one)).names == ("index",)
+
+
+def test_rows_numbered_in_another_order_than_those_of_other_files_are_refused():
+    arrays = table()
+    rest = [("x.npy", npy(arrays["x"])), ("theta_q.npy", npy(arrays["theta_q"]))]
+    theta = {"id": np.arange(1, N + 1), "a": arrays["theta"][:, 0], "b": arrays["theta"][:, 1]}
+    ((_, upload, _),) = tables.read_files([("theta.csv", csv(theta)), *rest])
+    assert upload.names == ("a", "b")
+    assert "id: left unread, numbers of rows." in upload.notes
+    turned = {name: column[::-1] for name, column in theta.items()}
+    with pytest.raises(ValueError, match=r"'id' that numbers them 60, 59, .* Sort the rows"):
+        tables.read_files([("theta.csv", csv(turned)), *rest])
 
 
 def test_what_pandas_writes_is_read():

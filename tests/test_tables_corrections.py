@@ -109,6 +109,35 @@ def test_scale_of_several_parameters_and_columns_are_corrected_together():
         Upload.of(wrong, corrections=["scale"])
 
 
+@pytest.mark.parametrize("sd", [0.5, 0.8, 1.3, 2.0])
+def test_standardised_draws_are_seen_whatever_the_spread_of_theta(sd):
+    table = exact()
+    upload = Upload.of({**table, "theta": 50 + sd * table["theta"]})
+    assert [one.name for one in upload.mistakes] == ["scale"]
+    assert "the draws are standardised" in upload.warnings[0]
+    mended = Upload.of({**table, "theta": 50 + sd * table["theta"]}, corrections=["scale"])
+    np.testing.assert_allclose(mended.data.q, 50 + sd * table["theta_q"], atol=0.3 * sd)
+
+
+def test_where_one_parameter_is_standardised_the_others_are_corrected_with_it():
+    """By themselves two of the three could be a q that is wrong."""
+    table, mean, sd = exact(), np.array([50, 3, -7.0]), np.array([10, 2, 0.5])
+    wrong = {**table, "theta": mean + sd * table["theta"]}
+    mended = Upload.of(wrong, corrections=["scale"])
+    off = np.abs(mended.data.q - (mean + sd * table["theta_q"])).mean((0, 1)) / sd
+    assert (off < 0.1).all()
+
+
+@pytest.mark.parametrize("width", [0.4, 0.6, 1.0, 1.8])
+@pytest.mark.parametrize("shift", [0.0, 1.0, 3.0, 10.0])
+def test_a_biased_q_of_another_width_is_not_taken_for_a_standardised_one(width, shift):
+    for seed in range(3):
+        table = exact(seed, width=width, shift=shift)
+        for sd in (0.5, 1.0, 2.0):
+            own = {name: table[name] * sd for name in ("theta", "theta_q")}
+            assert not Upload.of({**table, **own}).mistakes
+
+
 def test_chains_are_thinned_until_their_draws_are_independent():
     upload = Upload.of(chain())
     (one,) = upload.mistakes
@@ -262,7 +291,7 @@ ASKED = {
     "observation": lambda table: npt.observation(table, 3, local=False, progress=False),
     "run": lambda table: npt.run("sbc", table, progress=False),
     "reliability": lambda table: npt.reliability(table, "theta_1", progress=False),
-    "compare": lambda table: npt.compare([table, table], progress=False),
+    "compare": lambda table: npt.compare([table, exact(n=200, k=20)], progress=False),
     "watch": lambda table: list(npt.watch(table, learn=False))[-1],
 }
 

@@ -10,7 +10,7 @@ from tests.files import D, K, M, N, columns, csv, refusal, table
 from validation_core import tables
 
 ROWS = "".join(f"{i - 3}.5,{i * i}.25\n" for i in range(N))
-Q = b"a,b\n" + b"".join(b"%d.5,%d.25\n" % (i, i) for i in range(N))
+Q = b"".join(b"%d.5,%d.25\n" % (i, i) for i in range(N))
 
 
 def points(content):
@@ -58,6 +58,8 @@ FORMS = {
     "spaces and decimal commas": ("a b\n" + ROWS.replace(",", " ").replace(".", ","),
                                   {"sep": " ", "decimal": ","}),
     "spaces and quotes": ('"a" "b"\n' + ROWS.replace(",", " "), {"sep": " "}),
+    "quoted decimal commas": ("a,b\n" + "".join(f'{i},"0,{250 * (i % 4)}"\n' for i in range(N)),
+                              {"decimal": ","}),
     "units": ("a,b\nkg,\n" + ROWS, {"skiprows": [1]}),
     "units in brackets": ("a;b\n\n(-);(m/s)\n" + ROWS.replace(",", ";"),
                           {"sep": ";", "skiprows": [2]}),
@@ -93,6 +95,33 @@ def test_the_row_numbers_that_pandas_writes_are_said_to_be_left_out():
     upload = tables.read(csv(numbered))
     assert upload.digest == tables.read(csv(content)).digest
     assert "A column without a name was not read." in upload.notes
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([[0.5, -1.25], [2.25, 0.0]], id="real"),
+        pytest.param([[0.5], [2.25]], id="one column"),
+        pytest.param([[j * 7 + i for j in (1, 2, 3)] for i in range(5)], id="whole"),
+    ],
+)
+@pytest.mark.parametrize("mark", [",", ";"])
+def test_the_names_that_pandas_gives_columns_are_no_row(rows, mark):
+    pandas = pytest.importorskip("pandas")
+    content = pandas.DataFrame(rows).to_csv(index=False, sep=mark)
+    both = [(name, content.encode()) for name in ("p.csv", "q.csv")]
+    ((_, upload, _),) = tables.read_files(both)
+    np.testing.assert_array_equal(upload.data.p.theta, rows)
+    assert any("is read as the names of columns" in note for note in upload.notes)
+
+
+@pytest.mark.parametrize(
+    "rows", [[[0, 1], [1, 0], [0, 1]], [[0], [2], [1]], [[0, 1]], [[0.0, 1.0], [0.5, 2.5]]]
+)
+def test_a_first_row_of_numbers_that_may_be_one_is_kept(rows):
+    content = "\n".join(",".join(map(str, row)) for row in rows).encode()
+    ((_, upload, _),) = tables.read_files([("p.csv", content), ("q.csv", content)])
+    np.testing.assert_array_equal(upload.data.p.theta, rows)
 
 
 def test_names_of_csv_may_stand_in_a_comment_as_numpy_saves_them():
@@ -151,6 +180,44 @@ def test_the_line_against_a_value_that_is_no_number_makes_a_file_that_is_read(
     assert len(read) == rows.count("\n") + (expected is not None)
     if expected:
         assert read[-1].tolist() == expected
+
+
+def lines_of(message):
+    """The lines of pandas that a refusal advises."""
+    return [f"pandas{part.partition(').to_csv')[0]}).to_csv('table.csv', index=False)"
+            for part in message.split("pandas")[1:]]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("a;b\n-1.234;-0,132\n377;1,5\n", [[[-1234, -0.132], [377, 1.5]]]),
+        ('a,b\n1,"1,203"\n2,"-2,415"\n', [[[1, 1.203], [2, -2.415]], [[1, 1203], [2, -2415]]]),
+        ("a;b\n377;1\n1.921;2\n", [[[377, 1], [1921, 2]], [[377, 1], [1.921, 2]]]),
+        ("a\tb\n377\t1\n-1.921\t2\n", [[[377, 1], [-1921, 2]], [[377, 1], [-1.921, 2]]]),
+    ],
+)
+def test_a_mark_that_may_be_decimal_or_of_thousands_is_asked_about(
+    text, meant, tmp_path, monkeypatch
+):
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    Path("FILE").write_text(text)
+    with pytest.raises(ValueError, match="thousands") as caught:
+        points(text)
+    lines = lines_of(str(caught.value))
+    assert len(lines) == len(meant)
+    for line, wanted in zip(lines, meant, strict=True):
+        exec(line, {"pandas": pandas})
+        np.testing.assert_allclose(points(Path("table.csv").read_bytes()), wanted)
+
+
+@pytest.mark.parametrize(
+    "rows", ["377;1.921\n", "377;1\n1.92;2\n", "377;1\n0.921;2\n", "1377;1\n1.921;2\n"]
+)
+def test_points_that_no_thousands_have_are_decimal(rows):
+    text = "a;b\n" + rows
+    np.testing.assert_allclose(points(text), pandas_points(text, sep=";"))
 
 
 @pytest.mark.parametrize("first", ["Results of Tuesday\n", "Results, of Tuesday\n\n"])

@@ -1,6 +1,7 @@
 """Tables in parts of one simulation each, and arrays whose fields are parameters."""
 
 import io
+import json
 
 import h5py
 import numpy as np
@@ -74,6 +75,25 @@ def test_groups_of_compound_types_are_read_by_their_fields():
     upload = tables.read(grouped(made))
     assert upload.names == ("mass", "spin")
     assert upload.digest == tables.read(npz(table())).digest
+
+
+def test_names_of_records_may_come_in_any_order_and_are_the_same_in_all():
+    def named(values, i, names=("mass", "spin")):
+        pairs = list(zip(names, np.moveaxis(values, -1, 0).tolist(), strict=True))
+        return dict(pairs[:: -1 if i % 2 else 1])
+
+    def line(i, **more):
+        made = {name: named(row(i)[name], i) for name in ("theta", "theta_q")}
+        return json.dumps(made | {"x": named(row(i)["x"], i // 2, ("a", "b", "c"))} | more)
+
+    upload = tables.read("\n".join(map(line, range(N))).encode())
+    assert upload.names == ("mass", "spin")
+    for name, array in upload.arrays().items():
+        np.testing.assert_allclose(array, table()[name], rtol=1e-6)
+    other = line(5, x={"a": 0, "b": 0, "d": 0})
+    assert "got x with a, b, c in '0' and a, b, d in '1'" in refusal(
+        f"{line(0)}\n{other}".encode()
+    )
 
 
 @pytest.mark.parametrize(

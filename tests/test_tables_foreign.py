@@ -31,13 +31,14 @@ NAMES = {"numpy": np, "pandas": pd, "torch": torch, "scipy": scipy, "xarray": xa
          "pathlib": pathlib}  # fmt: skip
 
 
-def typed(content, tmp_path, monkeypatch, ending):
-    """The table of the file that the line of a refusal makes."""
+def typed(content, tmp_path, monkeypatch, ending, before=""):
+    """The table of the file that the line of a refusal makes, the first after some words."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / f"run{ending}").write_bytes(content)
     message = refusal(content)
     (line,) = re.findall(
-        r"(?:numpy\.savez|xarray\.|pandas\.|open\('table').*?\)(?=\.(?:\s|$)|, or|; )", message
+        r"(?:numpy\.savez|xarray\.|pandas\.|open\('table').*?\)(?=\.(?:\s|$)|, or|; )",
+        message.partition(before)[2] if before else message,
     )[:1]
     exec(line.replace("FILE", f"run{ending}"), dict(NAMES))
     (made,) = tmp_path.glob("table*")
@@ -75,8 +76,23 @@ def netcdf3_file():
     return bytes(data.to_netcdf(engine="scipy"))
 
 
+def old_torch_file():
+    """As torch saved before version 1.6."""
+    file = io.BytesIO()
+    tensors = {name: torch.tensor(array) for name, array in table().items()}
+    torch.save(tensors, file, _use_new_zipfile_serialization=False)
+    return file.getvalue()
+
+
+def torch_tuple():
+    file = io.BytesIO()
+    torch.save(tuple(map(torch.tensor, table().values())), file)
+    return file.getvalue()
+
+
 FILES = {
     ".pt": torch_file,
+    "-old.pt": old_torch_file,
     ".pkl": lambda: pickle.dumps(table()),
     ".mat": mat_file,
     ".feather": feather_file,
@@ -86,6 +102,11 @@ FILES = {
     "-lists.parquet": nested_file,
     ".safetensors": lambda: safetensors.numpy.save(table()),
 }
+SEVERAL = {
+    ".pth": torch_tuple,
+    "-tuple.pkl": lambda: pickle.dumps(tuple(table().values())),
+    "-list.pkl": lambda: pickle.dumps([*table().values()], protocol=0),
+}
 PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 
 
@@ -93,6 +114,14 @@ PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 def test_the_line_that_a_refusal_names_makes_a_file_that_is_read(ending, tmp_path, monkeypatch):
     upload = typed(FILES[ending](), tmp_path, monkeypatch, ending)
     assert upload.n == N
+
+
+@pytest.mark.parametrize("ending", SEVERAL)
+def test_the_line_for_several_arrays_without_names_makes_a_file_that_is_read(
+    ending, tmp_path, monkeypatch
+):
+    upload = typed(SEVERAL[ending](), tmp_path, monkeypatch, ending, "A tuple or list of them: ")
+    assert upload.digest == tables.Upload.of(table()).digest
 
 
 @pytest.mark.parametrize("ending", PACKED)

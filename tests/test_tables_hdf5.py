@@ -69,12 +69,22 @@ def test_packed_numbers_are_refused():
     assert "scale_factor" in refusal(linked(change))
 
 
+def test_arrays_are_found_in_groups_within_groups():
+    plain = tables.read(npz(table()))
+    for group in ("run", "run1/data", "a/b/c/d"):
+        assert tables.read(hdf5(table(), group)).digest == plain.digest
+        chosen = {role: f"{group}/{role}" for role in table()}
+        assert tables.read(hdf5(table(), group), arrays=chosen).digest == plain.digest
+    two = hdf5({f"{run}/data/{name}": a for run in ("r1", "r2") for name, a in table().items()})
+    assert "got them in r1/data, r2/data" in refusal(two)
+
+
 def test_no_soft_link_leads_out_of_the_file_by_another(tmp_path):
     (tmp_path / "other.h5").write_bytes(hdf5(table(), "run"))
 
     def change(file, _):
-        file["deep/er/other"] = h5py.ExternalLink("other.h5", "/run")
-        file["theta"] = h5py.SoftLink("/deep/er/other/theta")
+        file["so/deep/that/none/looks/other"] = h5py.ExternalLink("other.h5", "/run")
+        file["theta"] = h5py.SoftLink("/so/deep/that/none/looks/other/theta")
 
     path = tmp_path / "table.h5"
     path.write_bytes(linked(change))

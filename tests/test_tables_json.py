@@ -61,6 +61,17 @@ def test_parameters_by_name_name_the_columns():
     assert tables.read(text(FORMS["parameters by name"])).names == ("mass", "spin")
 
 
+def test_draws_without_names_beside_names_in_several_orders_are_refused():
+    arrays = lists(table())
+    rows = [
+        {**dict(zip(arrays, row, strict=True)), "theta": {"mass": row[0][0], "spin": row[0][1]}}
+        for row in zip(*arrays.values(), strict=True)
+    ]
+    assert tables.read(text(rows)).names == ("mass", "spin")
+    rows[7]["theta"] = dict(reversed(rows[7]["theta"].items()))
+    assert "must name theta in one order; got mass, spin and spin, mass" in refusal(text(rows))
+
+
 def test_null_and_nan_are_missing_values():
     arrays = lists(table())
     arrays["theta"][3][0], arrays["x"][5][1] = None, float("inf")

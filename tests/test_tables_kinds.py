@@ -231,6 +231,29 @@ def test_columns_of_ranks_are_read(text, names):
     assert tables.read(text.encode()).names == names
 
 
+@pytest.mark.parametrize(
+    ("name", "head", "row"),
+    [
+        ("ranks", "rank_a,rank_b,max_rank", "1,2,3"),
+        ("ranks", "a,b,max_rank", "1,2,3"),
+        ("ranks", "Unnamed: 0,a,b,max_rank", "{},1,2,3"),
+        ("pit", "pit_a,pit_b,chain", ".3,.4,1"),
+        ("pit", "a,b,chain,index", ".3,.4,1,{}"),
+    ],
+)
+def test_a_file_called_ranks_or_pit_is_read_as_one_of_another_name(name, head, row):
+    text = "\n".join([head, *(row.format(i) for i in range(60))])
+    upload = tables.read(text.encode(), name=f"{name}.csv")
+    assert upload.names == ("a", "b")
+    assert name == "pit" or upload.k == 3
+
+
+def test_a_file_called_probabilities_may_hold_the_true_class_too():
+    text = "prob_cat,prob_dog,label\n" + ".3,.7,cat\n.6,.4,dog\n" * 60
+    upload = tables.read(text.encode(), name="probabilities.csv")
+    assert (upload.names, upload.n) == (("cat", "dog"), 120)
+
+
 # Gaps
 
 
@@ -293,6 +316,9 @@ def test_draws_of_different_numbers_are_cut_to_the_shortest(rows):
     assert (upload.n, upload.k) == (N, 12)
     assert upload.densities["log_q_draws"].shape == (N, 12)
     assert "12 of each are kept, picked at random" in told(upload)
+    q[:, 12:] = np.nan
+    assert "Rows have 12 draws of q, NaN after them." in Upload.of(rows | {"theta_q": q}).notes
+    q = np.where(np.arange(N)[:, None, None] % 2, rows["theta_q"], q)
     ragged = [draws[np.isfinite(draws[:, 0])] for draws in q]
     table = npt.Table(rows["theta"], rows["x"], ragged)
     np.testing.assert_array_equal(table.upload.data.q, upload.data.q)

@@ -125,6 +125,18 @@ def test_unequal_draws_are_cut_to_the_shortest_and_said():
         assert np.abs(upload.data.q - own[:, :5]).max() > 0.1  # not the first ones
 
 
+def test_numbers_of_simulations_that_run_together_are_refused_with_a_line_that_numbers_them():
+    data = frame()
+    data["event"] += 2**53
+    for content in written(data).values():
+        message = refusal(content)
+        assert "below 2**53, beyond which they run together; got 9007199254741" in message
+        line = message.partition("0, 1, ...: ")[2].rstrip(".")
+        renumbered = data.copy()
+        exec(line, {"pandas": pd, "table": renumbered})
+        check(tables.read(_parquet(renumbered)))
+
+
 def test_simulations_may_be_named_by_words():
     data = frame()
     data["event"] = [f"GW{i:03d}" for i in data["event"]]

@@ -243,6 +243,19 @@ def test_names_may_be_an_array_or_an_index():
         npt.Table(theta, x, q, names="mass")
 
 
+def test_row_labels_that_were_saved_and_read_are_no_column_of_a_frame():
+    def again(values, names):
+        text = pd.DataFrame(values, columns=names).to_csv()
+        return pd.read_csv(io.StringIO(text))  # without index_col=0
+
+    arrays = table()
+    theta, x = again(arrays["theta"], ["a", "b"]), again(arrays["x"], ["u", "v", "w"])
+    read = npt.Table(theta, x, arrays["theta_q"])
+    assert (read.names, read.x_names) == (("a", "b"), ("u", "v", "w"))
+    assert read.notes.count("Unnamed: 0: left unread, numbers of rows.") == 1
+    assert npt.Table.samples(theta, theta).names == ("a", "b")
+
+
 def test_columns_of_a_frame_are_named_by_the_user():
     data = frame("which", "number", "{}_0")
     said = {"sim": "which", "draw": "number", "theta": ["mass_0", "spin_0"],

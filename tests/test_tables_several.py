@@ -103,3 +103,91 @@ def test_the_order_is_asked_for_several_too():
     with pytest.raises(AmbiguousOrder):
         tables.read_files(given)
     assert len(tables.read_files(given, order="KND")) == 2
+
+
+def named():
+    """A table with the names of its parameters."""
+    return table(theta_names=np.array(["mass", "spin"]))
+
+
+@pytest.mark.parametrize("first", ["truth", "post"])
+@pytest.mark.parametrize("pack", [npz, hdf5])
+def test_draws_in_a_file_of_their_own_are_matched_to_theta_by_name(first, pack):
+    arrays = named()
+    truth = {role: arrays[role] for role in ("theta", "x", "theta_names")}
+    post = {"theta_q": arrays["theta_q"][..., ::-1], "theta_names": arrays["theta_names"][::-1],
+            "theta_o": arrays["theta_q"][0, :, ::-1], "x_o": arrays["x"][0]}  # fmt: skip
+    given = [("truth", pack(truth)), ("post", pack(post))]
+    ((_, upload, _),) = tables.read_files(given if first == "truth" else given[::-1])
+    assert upload.names == ("mass", "spin")
+    np.testing.assert_array_equal(upload.data.q, arrays["theta_q"])
+    np.testing.assert_array_equal(upload.observed[1], arrays["theta_q"][0])
+    assert (
+        "Columns of theta_q and theta_o were taken by name, in the order mass, spin."
+        in upload.notes
+    )
+
+
+def test_two_samples_with_the_same_columns_in_another_order_are_matched_by_name():
+    rng = np.random.default_rng(0)
+    p, q = rng.standard_normal((60, 2)), rng.standard_normal((70, 2))
+    for pack in (csv, parquet_file):
+        given = [("p", {"mass": p[:, 0], "spin": p[:, 1]}),
+                 ("q", {"spin": q[:, 1], "mass": q[:, 0]})]  # fmt: skip
+        named = [(f"{name}.{pack.__name__[:3]}", pack(of)) for name, of in given]
+        ((_, upload, _),) = tables.read_files(named[::-1])
+        assert upload.names == ("mass", "spin")
+        np.testing.assert_allclose(upload.data.q.theta, q)
+
+
+def test_an_observation_in_a_file_of_its_own_is_matched_to_x_by_name():
+    arrays = table()
+    x = csv({name: arrays["x"][:, j] for j, name in enumerate("abc")})
+    x_o = csv({name: arrays["x"][:1, j] for j, name in zip((2, 0, 1), "cab", strict=True)})
+    given = [("x_o.csv", x_o), ("x.csv", x), ("theta.npy", npy(arrays["theta"])),
+             ("theta_q.npy", npy(arrays["theta_q"])),
+             ("theta_o.npy", npy(arrays["theta_q"][0]))]  # fmt: skip
+    ((_, upload, _),) = tables.read_files(given)
+    assert upload.x_names == ("a", "b", "c")
+    np.testing.assert_allclose(upload.observed[0], arrays["x"][0])
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (
+            ["mass", "tilt"],
+            "theta and theta_q must have the same columns; got mass, spin and mass",
+        ),
+        (["a", "b"], "Name them alike"),
+        (["mass", "spin", "tilt"], "got mass, spin and mass, spin, tilt"),
+    ],
+)
+def test_draws_that_are_named_otherwise_than_theta_are_refused(names, words):
+    arrays = named()
+    post = {"theta_q": arrays.pop("theta_q"), "theta_names": np.array(names)}
+    assert words in refusal([("truth.npz", npz(arrays)), ("post.npz", npz(post))])
+
+
+@pytest.mark.parametrize(
+    "numbers", [["0", "1"], ["theta_1", "theta_2"], ["theta[0]", "theta[1]"], ["V1", "V2"]]
+)
+def test_columns_that_have_numbers_for_names_are_those_of_theta_in_turn(numbers):
+    arrays = named()
+    for names in ([*"ab"], numbers), (numbers, [*"ab"]):
+        truth = {"theta": arrays["theta"], "x": arrays["x"], "theta_names": np.array(names[0])}
+        post = {"theta_q": arrays["theta_q"], "theta_names": np.array(names[1])}
+        ((_, upload, _),) = tables.read_files([("a.npz", npz(truth)), ("b.npz", npz(post))])
+        assert upload.names == ("a", "b")
+        np.testing.assert_array_equal(upload.data.q, arrays["theta_q"])
+
+
+def test_names_in_a_file_of_their_own_are_those_of_theta_or_refused():
+    arrays = table()
+    theta = csv({"a": arrays["theta"][:, 0], "b": arrays["theta"][:, 1]})
+    rest = [("theta.csv", theta), ("x.npy", npy(arrays["x"])),
+            ("theta_q.npy", npy(arrays["theta_q"]))]  # fmt: skip
+    ((_, upload, _),) = tables.read_files([("names.npy", npy(np.array(["mass", "spin"]))), *rest])
+    assert upload.names == ("mass", "spin")
+    words = refusal([("names.npy", npy(np.array(["b", "a"]))), *rest])
+    assert "names must be in the order of theta's columns; got b, a" in words

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binom
 
 import validation_core as npt
-from tests.files import netcdf, npz, refusal
+from tests.files import netcdf, npz, refusal, table
 from validation_core import tables
 from validation_core.diagnosis.questions import QUESTIONS, posteriors
 from validation_core.relabelling import relabelled
@@ -113,7 +113,7 @@ def test_ranks_among_equal_draws_are_weighted_ranks(kind):
     assert np.abs(ranks - wanted).max() < 5 * 0.5 / np.sqrt(200)
     assert abs((ranks - wanted).mean()) < 5 * 0.5 / np.sqrt(200 * N)
     w = np.exp(logs - logs.max(axis=1, keepdims=True))
-    effective = np.median(w.sum(1) ** 2 / (w**2).sum(1))
+    effective = np.median(w[:, 1:].sum(1) ** 2 / (w[:, 1:] ** 2).sum(1))
     assert upload.weighting.effective == pytest.approx(effective)
     assert f"30 weighted draws ({effective:.1f} effective)" in upload.notes[0]
     assert not upload.warnings
@@ -235,6 +235,15 @@ def test_few_effective_draws_are_refused_with_their_number():
         Upload.of(arrays)
 
 
+def test_no_more_draws_are_effective_than_there_are():
+    rng = np.random.default_rng(0)
+    arrays = table(log_w_draws=1e-3 * rng.standard_normal((60, 12)), log_w=np.zeros(60))
+    weighting = Upload.of(arrays).weighting
+    assert 11.9 < weighting.effective <= 12
+    assert weighting.text() == "12 weighted draws (12.0 effective)"
+    assert weighting.to_json()["effective"] <= 12
+
+
 def test_one_set_of_prior_draws_for_all_x_is_refused():
     arrays = prior_draws(np.random.default_rng(0))
     arrays["theta_q"][:] = arrays["theta_q"][0]
@@ -323,7 +332,7 @@ def test_weighted_posteriors_are_compared_by_their_weights(store):
     assert {*ranked.order[:2]} == {0, 1}
     assert len(ranked.tied) == 1
     (told,) = posteriors.left_out(uploads, list(tables_))
-    assert "weighted (23 effective) and wrong" in told
+    assert "weighted (22 effective) and wrong" in told
     assert [one.name for one in posteriors.measures(uploads, [[]] * 3, scores)] == ["energy"]
 
 
@@ -338,7 +347,7 @@ def test_no_weighted_draw_is_moved_to_see_what_could_be_missed():
 def test_the_file_of_weighted_draws_is_no_problem(shared):
     table = npt.read(shared / "cases" / "weighted_draws.npz")
     assert table.k == 60
-    assert "27.4 effective" in table.notes[0]
+    assert "26.6 effective" in table.notes[0]
     assert "nearly exact" in table.warnings[0]
     assert relabelled(table.upload.data, 0, relabelings=199).pvalue > 0.05
 

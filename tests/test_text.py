@@ -108,6 +108,24 @@ def test_intervals_have_two_decimals():
 
 
 @pytest.mark.parametrize(
+    ("value", "scale", "written"),
+    [
+        (1.4, 1.2, "1.4"),
+        (-1.2345, 100.0, "−1.23"),
+        (999_312.4, 1000.0, "999300"),
+        (1_000_312.4, 558.0, "1000310"),
+        (1e9 + 12.5, 0.3, "1000000012.5"),
+        (5e-9, 2e-9, "5e−09"),
+        (1.0, 0.0, "1"),
+        (0.0, 1.0, "0"),
+        (float("inf"), 1.0, "inf"),
+    ],
+)
+def test_a_number_has_the_digits_that_tell_it_from_its_neighbours(value, scale, written):
+    assert text.scaled_text(value, scale) == written
+
+
+@pytest.mark.parametrize(
     ("value", "digits", "written"),
     [
         (0.0, 3, "0"),

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from tests.fixed_claims import CLAIMED
+from tests.reports import code_of
 from validation_core import codec, diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.null_tables.method_battery import verdict_pvalues
@@ -183,6 +184,9 @@ def test_figures_and_rows(store):
     for one in drawings:
         go.Figure(one.figure.to_plotly_json())  # validates
         assert one.caption.endswith(".")
+        adjusts = one.title.endswith((" of SBC", " of Relabelling within x"))
+        if one.title.startswith("p-values"):
+            assert ("bar may lie above the grey band" in one.caption) == adjusts
     rows = QUESTION.rows(found, Names(()), CLAIMED)
     assert [row["rate"] for row in rows] == sorted((row["rate"] for row in rows), reverse=True)
     assert {"Verdict", "SBC"} <= {row["test"] for row in rows}
@@ -191,7 +195,7 @@ def test_figures_and_rows(store):
 def test_the_code_runs_as_it_stands(tmp_path, capsys):
     upload, path = wrong(), tmp_path / "table.npz"
     np.savez(path, **upload.arrays())
-    exec(QUESTION.code.format(path=path, seed=1), {})
+    exec(code_of(QUESTION, path, 1), {})
     said = capsys.readouterr().out.strip().splitlines()
     found = found_of(tables.read(path), Store(tmp_path / "again"), seed=1)
     again = list(QUESTION.describe(found, Names(()), CLAIMED))

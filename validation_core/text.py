@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -105,6 +106,20 @@ def number_text(value: float, digits: int = 3) -> str:
     if not 1e-4 <= abs(rounded) < 1e7:
         return f"{rounded:.{digits}g}".replace("-", "−")
     return np.format_float_positional(rounded, trim="-").replace("-", "−")
+
+
+def scaled_text(value: float, scale: float, digits: int = 3) -> str:
+    """A number to `digits` significant digits, and to more where a `scale` with two needs them.
+
+    Args:
+        value: such as an end of a range, or its middle.
+        scale: what tells it from its neighbours, such as the width of the range.
+        digits: the fewest.
+    """
+    if value and math.isfinite(value) and scale > 0:
+        power, unit = (math.floor(math.log10(abs(one))) for one in (value, scale))
+        digits = max(digits, min(power - unit + 2, 15))
+    return number_text(value, digits)
 
 
 def raised_text(power: int) -> str:

@@ -53,6 +53,7 @@ def correct(upload: Upload, names: Sequence[str]) -> Upload:
         notes=tuple(dict.fromkeys((*upload.notes, *again.notes))),
         corrected=(*upload.corrected, *again.corrected),
         read_as=upload.read_as,
+        said={**upload.said, "corrections": [*upload.said.get("corrections", ()), *names]},
     )
 
 

@@ -15,7 +15,7 @@ from validation_core.diagnosis.questions.observation.place import Where
 from validation_core.diagnosis.questions.observation.study import AtObservation
 from validation_core.diagnosis.verdict import NoClaims
 from validation_core.methods.base import Method
-from validation_core.report.sections import code
+from validation_core.report import question_code
 from validation_core.tables import TableUpload
 
 _QUESTION = ObservationQuestion()
@@ -51,7 +51,6 @@ def show(
             st.caption(plain(waiting))
         return
     answer = Answer(_QUESTION, result)
-    python = _QUESTION.code.replace("where=None", "where={where}")
     panel.panel(
         _QUESTION.title,
         answer.describe(diagnosis),
@@ -59,7 +58,7 @@ def show(
         how=_QUESTION.reading_guide,
         table=answer.rows(diagnosis),
         drawn=answer.figures(diagnosis),
-        code=code(python, path=files, seed=diagnosis.seed, where=where),
+        code=question_code(_QUESTION, diagnosis, files, where=where),
         key=name,
     )
 
@@ -72,4 +71,4 @@ def _elsewhere(
     state = jobs.ensure(wanted, "At one observation", start=True)
     jobs.panel(state, follow=True)
     done = [part for task in wanted if (part := task.load(services().store)) is not None]
-    return _QUESTION.gather(done) if done else None
+    return Answer.of(_QUESTION, done, upload).result if done else None

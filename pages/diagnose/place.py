@@ -35,18 +35,34 @@ def asked(upload: TableUpload, usual: str = "") -> Where:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = forms.segmented("Look at", kinds, "look-at")
         if kind == "row":
-            last = upload.n - 1
-            return forms.number(f"Row, 0 to {last}", 0, last, 0, "look-row", width=180)
+            last = upload.saved_row(upload.n - 1)
+            row = forms.number(f"Row, 0 to {last}", 0, last, 0, "look-row", width=180)
+            return _there(upload, row)
         if kind == "typed":
             return _typed(upload)
     return None
+
+
+def _there(upload: TableUpload, where: Where) -> Where:
+    """The place, if the table has it.
+
+    Raises:
+        NothingTyped: where it has not, which is said.
+    """
+    try:
+        ObservationPoint.of(upload, where)
+    except ValueError as refusal:
+        st.error(plain(str(refusal)), icon=":material/error:")
+        raise NothingTyped from None
+    return where
 
 
 def _usual(upload: TableUpload) -> str:
     """The name of the usual place: a row is said to be one, its x may look anything but usual."""
     if upload.observed is not None:
         return "My x_o"
-    return f"Row {ObservationPoint.of(upload, None).row}, nearest the median x"
+    row = upload.saved_row(ObservationPoint.of(upload, None).row)
+    return f"Row {row}, nearest the median x"
 
 
 def _typed(upload: TableUpload) -> Where:
@@ -61,11 +77,10 @@ def _typed(upload: TableUpload) -> Where:
         raise NothingTyped
     try:
         numbers = tuple(map(_number, text.replace(";", " ").replace(",", " ").split()))
-        ObservationPoint.of(upload, numbers)
     except ValueError as refusal:
         st.error(plain(str(refusal)), icon=":material/error:")
         raise NothingTyped from None
-    return numbers
+    return _there(upload, numbers)
 
 
 def _number(word: str) -> float:

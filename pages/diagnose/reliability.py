@@ -10,7 +10,7 @@ from pages.ui.services import services
 from validation_core import ReliabilityResult
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.reliability import discrete_parameters, reliability_study
-from validation_core.report.sections import code
+from validation_core.report import code
 from validation_core.tables import ProbabilitiesUpload, Upload
 from validation_core.text import count_text
 
@@ -22,9 +22,9 @@ _HOW = (
 _CODE = """\
 import validation_core as npt
 
-print(npt.reliability({path}))
+print(npt.reliability({table}))
 """
-_CODE_OF_ONE = _CODE.replace("{path}", "{path}, parameter={name}")
+_CODE_OF_ONE = _CODE.replace("{table}", "{table}, {name}")
 _METHODS = (
     "Curves and the split of the Brier score by isotonic regression (Dimitriadis, Gneiting, "
     "Jordan 2021); of every class the mean, the slope and the largest cumulative difference, with "
@@ -48,7 +48,7 @@ def show(upload: ProbabilitiesUpload, files: Sequence[str], alpha: float, seed: 
         st.caption(plain(text))
     result = _answer(upload, None, alpha, seed)
     if result is not None:
-        _draw(result, "classes", code(_CODE, path=files), heading=True)
+        _draw(result, "classes", code(_CODE, path=files, upload=upload), heading=True)
 
 
 def discrete(upload: Upload, files: Sequence[str], alpha: float, seed: int) -> None:
@@ -65,7 +65,7 @@ def discrete(upload: Upload, files: Sequence[str], alpha: float, seed: int) -> N
                 continue
             result = _answer(upload, name, alpha, seed)
             if result is not None:
-                python = code(_CODE_OF_ONE, path=files, name=name)
+                python = code(_CODE_OF_ONE, path=files, upload=upload, name=name)
                 _draw(result, f"discrete-{place}", python)
 
 

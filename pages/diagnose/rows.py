@@ -31,7 +31,7 @@ from validation_core.engine import JobState
 from validation_core.localization import MapTask
 from validation_core.mending import Mended
 from validation_core.methods.base import Method
-from validation_core.report.sections import code
+from validation_core.report import question_code
 from validation_core.tables import TableUpload, Upload
 from validation_core.text import without_pvalues
 
@@ -239,7 +239,7 @@ def _opened(
         table=table,
         drawn=seen.drawn,
         shown=seen.finds is not False,
-        code=code(question.code, path=files, seed=diagnosis.seed),
+        code=question_code(question, diagnosis, files),
         key=question.name,
     )
 

@@ -9,7 +9,7 @@ from pages.diagnose import rows
 from pages.ui import panel
 from pages.ui.once import once
 from validation_core import Drawn, watch
-from validation_core.report.sections import code
+from validation_core.report import code
 from validation_core.tables import TableUpload, Upload
 from validation_core.text import level_text
 
@@ -26,7 +26,7 @@ _METHODS = (
 )
 _CODE = """import validation_core as npt
 
-*_, state = npt.watch([npt.read({path})], alpha={alpha}, seed={seed}, learn=False)
+*_, state = npt.watch({table}, alpha={alpha}, seed={seed}, learn=False)
 print(*state.sentences, sep="\\n")"""
 _GROWING = (
     "When the file has grown, upload it again: its line goes on, and holds at every look. A "
@@ -71,7 +71,7 @@ def show(upload: Upload, files: Sequence[str], alpha: float, seed: int) -> None:
             how=_HOW,
             table=found.numbers,
             drawn=found.drawn,
-            code=code(_CODE, path=files, alpha=alpha, seed=seed),
+            code=code(_CODE, path=files, upload=upload, alpha=alpha, seed=seed),
             key="stream",
         )
         st.caption(_GROWING)

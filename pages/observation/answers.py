@@ -19,7 +19,8 @@ from validation_core.diagnosis.tasks import RelabelTask
 from validation_core.diagnosis.verdict import verdict
 from validation_core.engine import JobState
 from validation_core.glossary import in_markdown
-from validation_core.report.sections import code
+from validation_core.report import code
+from validation_core.tables import Upload
 
 _QUESTION = ObservationQuestion()
 _WORK = "At one observation"
@@ -27,16 +28,18 @@ _ICONS = {True: ":red[:material/error:]", False: ":material/check:", None: ":mat
 _CODE = """\
 import validation_core as npt
 
-result = npt.observation({path}, x_o)  # your x_o, or the number of a row
+table = {table}
+result = npt.observation(table, x_o)  # your x_o, or the number of a row
 print(result[{name}].sentences)
 """
 
 
-def show(answer: ObservationAnswer, files: Sequence[str]) -> None:
+def show(answer: ObservationAnswer, upload: Upload, files: Sequence[str]) -> None:
     """One answer: its claim, what it cannot say, and its figures.
 
     Args:
         answer: to be shown.
+        upload: the table.
         files: names of the table's files, for the code.
     """
     with st.container(border=True, gap="xsmall", key=f"answer-{answer.name}"):
@@ -50,7 +53,7 @@ def show(answer: ObservationAnswer, files: Sequence[str]) -> None:
             how=answer.cannot,
             table=answer.rows,
             drawn=answer.drawn,
-            code=code(_CODE, path=files, name=answer.name),
+            code=code(_CODE, path=files, upload=upload, name=answer.name),
             key=answer.name,
         )
         st.caption(plain(answer.cannot))
@@ -71,7 +74,7 @@ def local_answer(
     if record is None or len(parts) < len(studies):
         return (), state
     found = verdict([record], ready.upload, alpha=alpha, seed=seed)
-    return (local(Answer(_QUESTION, _QUESTION.gather(parts)), found),), state
+    return (local(Answer.of(_QUESTION, parts, ready.upload), found),), state
 
 
 def ask_locally(ready: Prepared, seed: int, state: JobState | None) -> None:

@@ -91,7 +91,11 @@ def _picked(upload: TableUpload, where: Where, example: bool) -> dict[str, Any]:
         return {"x_o": where}
     if example:
         return {"x_o": examples.SECOND_WAVE}
-    return {} if upload.observations is not None else {"x_o": central_row(upload.data.x)}
+    return (
+        {}
+        if upload.observations is not None
+        else {"x_o": upload.saved_row(central_row(upload.data.x))}
+    )
 
 
 def _look(ready: Prepared, alpha: float, seed: int) -> Sequence[ObservationAnswer]:
@@ -133,7 +137,7 @@ def _show(table: LabelledTable, example: bool, inputs: DeltaGenerator) -> None:
         return
     local, state = answers.local_answer(ready, alpha, seed)
     for answer in worst_first([*found, *local]):
-        answers.show(answer, table.files)
+        answers.show(answer, ready.upload, table.files)
     if not local:
         answers.ask_locally(ready, seed, state)
     with st.expander("What else could be asked", type="compact"):

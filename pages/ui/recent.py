@@ -6,14 +6,14 @@ derived from its cookie, so that visitors see only their own.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, replace
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 import streamlit as st
 
 from pages.ui import address, kept, quotas
 from pages.ui.services import services
 from validation_core.diagnosis import tasks
-from validation_core.tables import Correction, LabelledTable, Upload
+from validation_core.tables import Correction, LabelledTable, Reading, Upload
 
 _KEPT = 8
 _CORRECTION = {field.name for field in fields(Correction)}
@@ -35,6 +35,7 @@ class RecentTable(TypedDict):
     notes: list[str]
     read_as: list[str]
     corrected: list[dict[str, Any]]
+    said: dict[str, Any]
 
 
 def remember(table: LabelledTable) -> None:
@@ -52,6 +53,7 @@ def remember(table: LabelledTable) -> None:
         "notes": list(upload.notes),
         "read_as": list(upload.read_as),
         "corrected": [asdict(one) for one in upload.corrected],
+        "said": {**upload.said},
     }
     known = listed()
     if known and known[0] == entry:
@@ -99,6 +101,7 @@ def again(entry: RecentTable) -> LabelledTable | None:
             notes=tuple(entry["notes"]),
             read_as=tuple(entry["read_as"]),
             corrected=tuple(Correction(**one) for one in entry["corrected"]),
+            said=cast("Reading", entry["said"]),
         )
         last = st.session_state["recent"] = entry, upload  # one at a time: they are large
     return LabelledTable(entry["label"], last[1], tuple(entry["files"]))
@@ -156,6 +159,11 @@ def _entry(stored: object) -> RecentTable | None:
                 asdict(Correction(**{name: one[name] for name in _CORRECTION & one.keys()}))
                 for one in stored.get("corrected", ())
             ],
+            "said": {
+                name: value
+                for name, value in dict(stored.get("said", {})).items()
+                if name in Reading.__annotations__
+            },
         }
     except (KeyError, TypeError, ValueError, AttributeError):
         return None

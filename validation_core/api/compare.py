@@ -190,7 +190,7 @@ def compare(
         TypeError: for tables one by one instead of together, or a reference that is neither a
             label nor a place.
         ValueError: for fewer than two tables, tables of other simulations or draws that look
-            mistaken, by their names, or a reference that is none of them.
+            mistaken, by their names, the same draws in all, or a reference that is none of them.
 
     Examples:
         >>> theta_exact = x[:, None] + rng.standard_normal((60, 20, 2))
@@ -227,7 +227,7 @@ def compared(
     Raises:
         TypeError: for a reference that is no whole number.
         ValueError: for fewer than two tables, tables of different simulations, draws that look
-            mistaken, or a reference that is none of them.
+            mistaken, the same draws in all, or a reference that is none of them.
     """
     if len(tables) < 2:
         raise ValueError(
@@ -243,6 +243,8 @@ def compared(
             upload.require_usable()
         except ValueError as refusal:
             raise ValueError(f"{label}: {refusal}") from None
+    if same := posteriors.one_text(uploads, labels):
+        raise ValueError(same)
     names: dict[Task, str] = {}
     for label, upload in zip(labels, uploads, strict=True):
         tasks.register_upload(upload)

@@ -572,7 +572,7 @@ def ask(
     assert record is not None, "it has run"
     results = [result for study in studies if (result := study.load(store)) is not None]
     return QuestionResult(
-        Answer(wanted, wanted.gather(results)), verdict([record], upload, alpha=alpha, seed=seed)
+        Answer.of(wanted, results, upload), verdict([record], upload, alpha=alpha, seed=seed)
     )
 
 

@@ -56,6 +56,8 @@ class ObservationResult(Result):
     """Why an answer is missing, by its name."""
     alpha: float
     """Level of each answer by itself."""
+    notes: tuple[str, ...] = ()
+    """What a user should know of the table: warnings first, and rows that were left out."""
 
     @property
     def title(self) -> str:
@@ -115,6 +117,7 @@ class ObservationResult(Result):
                 "observations": self.x_o,
                 "answers": [answer.to_json() for answer in self.answers],
                 "left_out": dict(self.left_out),
+                "notes": list(self.notes),
             }
         )
 
@@ -145,8 +148,8 @@ def observation(
 
     Args:
         table: theta (N, D), x (N, ...), theta_q (N, K, D); or a file that holds them.
-        x_o: your observation (M,), several (J, M), or the place of a row, which is then left out
-            of what it is judged by; by default the one that came with the table.
+        x_o: your observation (M,), several (J, M), or the place of a row as it was saved, which
+            is then left out of what it is judged by; by default the one that came with the table.
         theta_o: draws of q at x_o (K', D), for L-C2ST; at the first of several observations.
         x_rep: data simulated at q's draws there (L, M), for a predictive check.
         log_q_o: log q at theta_o (K',), in nats; with log_joint_o for importance weights. Without
@@ -169,7 +172,8 @@ def observation(
         >>> npt.observation(table, 12, local=False).pvalues["simulated"] <= 1
         True
     """
-    upload = as_table(table).upload
+    given = as_table(table)
+    upload = given.upload
     require_x(upload)
     assert isinstance(upload, TableUpload), "others have no x"
     ready = prepare(
@@ -196,7 +200,8 @@ def observation(
         left_out["local"] = reason
     else:
         answers.append(_local(upload, ready.where, alpha, seed, store, progress))
-    return ObservationResult(worst_first(answers), at.x, left_out, alpha)
+    told = (*given.warnings, *given.notes)
+    return ObservationResult(worst_first(answers), at.x, left_out, alpha, told)
 
 
 def _array(value: ArrayLike | None) -> NDArray[np.generic] | None:
@@ -250,7 +255,8 @@ def prepare(
         log_joint=log_joint,
         summaries=_summaries(x_summary, x_summary_o, (upload.n, len(at.x))),
     )
-    where = None if own else at.rows[0] if at.rows else tuple(at.x[0].tolist())
+    row = upload.saved_row(at.rows[0]) if at.rows else None
+    where = None if own else tuple(at.x[0].tolist()) if row is None else row
     return Prepared(upload, at, where)
 
 

@@ -30,7 +30,7 @@ from validation_core.sweep.trial_detail import first_trial
 from validation_core.sweep.trials import TrialDesign
 from validation_core.tables import Upload
 from validation_core.tables.reading import File
-from validation_core.text import capitalise, equals
+from validation_core.text import capitalise, equals, signed_text
 from validation_core.types import Array, Benchmark
 
 
@@ -83,7 +83,8 @@ class MethodResult(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        first = f"{self.record.about} {self.statistic:.4g}, p {equals(self.pvalue)}."
+        value = signed_text(self.statistic, ".4g")
+        first = f"{self.record.about} {value}, p {equals(self.pvalue)}."
         return (capitalise(first), *findings(self.record, self.x_names))
 
     def figures(self) -> tuple[Drawn, ...]:

@@ -23,6 +23,7 @@ from validation_core.tables import (
     Upload,
 )
 from validation_core.tables.in_memory import arrays_of, is_in_memory, read_in_memory
+from validation_core.tables.labelled_arrays import without_labels
 from validation_core.tables.named_columns import in_order_of_theta
 from validation_core.tables.own_quantities import QuantityFunction, evaluated
 from validation_core.tables.ragged import plain_values
@@ -140,7 +141,12 @@ class Table:
             "x_rep": x_rep,
         }
         ReadingOptions(**options)  # refuses what none can be
-        own = _quantity_arrays(quantities, given, options) if quantities else {}
+        own: dict[str, NDArray[np.generic]] = {}
+        if quantities:
+            alike = without_labels(given)  # values of a function are those of rows that stand so
+            given, order = alike.values, alike.order or options.get("order")
+            options = {**options, "order": order}
+            own = _quantity_arrays(quantities, given, options)
         self.upload = read_in_memory({**given, **own}, **options)
         self.path, self.files = _UNNAMED, ()
 

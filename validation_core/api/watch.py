@@ -40,6 +40,8 @@ class StreamResult(Result):
     """Level at which it is decided."""
     left_out: int
     """Rows left out for NaN or infinite numbers."""
+    repeats: int = 0
+    """Rows left out since their theta and x came before."""
     warnings: tuple[str, ...] = ()
     """Of the tables among the rows, each once."""
 
@@ -74,7 +76,8 @@ class StreamResult(Result):
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        told = stream_sentences(self.evidence, self.names, self.alpha, self.left_out)
+        left_out = self.left_out, self.repeats
+        told = stream_sentences(self.evidence, self.names, self.alpha, *left_out)
         return (*told, *self.warnings)
 
     def figures(self) -> tuple[Drawn, ...]:
@@ -106,6 +109,7 @@ class StreamResult(Result):
             {
                 "rows": self.n,
                 "left_out": self.left_out,
+                "repeats": self.repeats,
                 "level": self.alpha,
                 "decided_after": self.decided_after,
                 "pvalue": self.pvalue,
@@ -139,7 +143,7 @@ def watch(
     Args:
         rows: any iterable of rows by name, theta (D,), theta_q (K, D) and perhaps x (M,); of
             several together, theta (n, D), theta_q (n, K, D), x (n, M); or of tables; or one
-            table. NaN leaves a row out.
+            table. NaN leaves a row out, and so does the theta and x of a row before it.
         alpha: level.
         seed: of tie-breakers, of what is learned, and of which draws of a row are read where not
             all are.
@@ -181,5 +185,10 @@ def watch(
             running = RunningEvidence(reader.sizes[0], seed, learner)
         running.add(table)
         yield StreamResult(
-            running.evidence(), reader.names, alpha, reader.left_out, reader.warnings
+            running.evidence(),
+            reader.names,
+            alpha,
+            left_out=reader.left_out,
+            repeats=reader.repeats,
+            warnings=reader.warnings,
         )

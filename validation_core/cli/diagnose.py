@@ -40,7 +40,7 @@ from validation_core.drawing.image import FigureLook
 from validation_core.engine import Task
 from validation_core.methods.base import Method
 from validation_core.tables import ProbabilitiesUpload, SamplesUpload
-from validation_core.text import did_you_mean, equals, list_text
+from validation_core.text import did_you_mean, equals, list_text, signed_text
 
 _FIGURES = (*FIGURE_ENDINGS, ".html")
 _FILE = """\
@@ -98,7 +98,7 @@ uses every 5th draw of a chain, --correct one_row one row of each repeated theta
 
 True values and draws are converted to one float type, the narrowest they were saved in, so that
 equal numbers stay equal. Rows must have draws of their own: where q was sampled once and pasted
-at several rows (a constant x, a few distinct x), they are not independent, and no test runs.
+at several rows (a constant x, a few distinct x), they are one pool, and Relabelling alone runs.
 """
 
 
@@ -409,8 +409,8 @@ def print_diagnosis(result: diagnose.DiagnosisResult) -> None:
     for record in found.records:
         text = (
             f"p {equals(record.pvalue)}, adjusted {equals(found.adjusted[record.label])}; "
-            f"{record.about} {record.statistic:.4g}"
-            if record.status == "ran"
+            f"{record.about} {signed_text(record.statistic, '.4g')}"
+            if record.statistic is not None
             else f"not run: {record.reason}"
         )
         print(f"  {record.label:<14} {text}")

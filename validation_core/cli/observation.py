@@ -33,7 +33,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         type=parse_integers,
         default=(),
         metavar="I[,I...]",
-        help="look at these rows of the table, counted from 0, in place of its x_o",
+        help="look at these rows of the file, counted from 0, in place of its x_o",
     )
     option(
         "--observed",
@@ -86,6 +86,8 @@ def _run(chosen: argparse.Namespace) -> None:
 
 
 def _print_answers(result: ObservationResult) -> None:
+    for text in result.notes:
+        print(f"  {text}")
     for answer in result.answers:
         print(f"{answer.title} {answer.state.capitalize()}.")
         for sentence in answer.sentences:

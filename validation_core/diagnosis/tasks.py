@@ -370,6 +370,7 @@ def records(
     """
     answers: list[Record] = []
     waiting = 0
+    saved = upload.saved_rows if isinstance(upload, TableUpload) else None
     for method in methods:
         reason = method_obstacle(method, upload)
         if reason is not None:
@@ -383,7 +384,7 @@ def records(
             record = _task(upload, method, seed, how).load(store)
             waiting += record is None
         if record is not None:
-            answers.append(record)
+            answers.append(record.at_saved_rows(saved))
     return answers, waiting
 
 

@@ -58,6 +58,7 @@ _SMALL, _LARGE = 12, 14  # letters: all, and titles
 _LINE = 16  # between the labels of two lines that end together
 _BESIDE, _LEAD = 5, 10  # how far from its end a label needs no line to it, and how long that is
 _ROW = 22  # a line of a title, of a legend, a scale of colours
+_PHONE, _PAGE = 340, 800  # pixels across that a legend is reckoned to have
 _GRADIENT = 64  # how wide a scale of colours is
 _UNTICKED = 12  # below a panel whose ticks stand farther below
 _ABOVE = _NAMED + _BOTTOM  # part of a panel's height outside its axes
@@ -69,7 +70,7 @@ _FILLED = ("circle", "square", "diamond", "triangle")
 _DOT, _EDGE = "#3A414B", "rgba(255,255,255,0.9)"  # of a map's dots: a colour, and all their edges
 
 
-def figure(picture: Picture, at: Mapping[str, int] | None = None) -> go.Figure:
+def figure(picture: Picture, at: Mapping[str, int] | None = None, room: int = _PHONE) -> go.Figure:
     """Draw a picture; the title and caption of a single panel are left to the caller.
 
     Axes are fixed and the sheet is transparent. Text without a colour has the theme's.
@@ -77,16 +78,17 @@ def figure(picture: Picture, at: Mapping[str, int] | None = None) -> go.Figure:
     Args:
         picture: marks on fixed axes.
         at: the index of each slider among its values; 0 by default.
+        room: pixels that a line of the legend has, of panels that do not stand side by side.
     """
     if isinstance(picture, Panel):
-        return figure(Grid([replace(picture, title="")], columns=1), at)
+        return figure(Grid([replace(picture, title="")], columns=1), at, room)
     grid = replace(picture, panels=[freeze_sliders(panel, at) for panel in picture.panels])
     sheets = [_Sheet(panel, i) for i, panel in enumerate(grid.panels)]
     for i, sheet in enumerate(sheets):
         beside = grid.panels[i - 1].y if i % grid.columns else None
         sheet.draw(named=beside is None or beside.label != sheet.panel.y.label)
     keys = {str(words): look for panel in grid.panels for words, *look in panel.legend}
-    height, margin, axes = _arranged(grid, keys)
+    height, margin, axes = _arranged(grid, keys, room)
     for sheet in sheets:
         sheet.explain(axes, height - margin["t"] - margin["b"])
     titles = [sheet.title() for sheet in sheets if sheet.panel.title]
@@ -108,7 +110,7 @@ def figure(picture: Picture, at: Mapping[str, int] | None = None) -> go.Figure:
     if keys:
         above = {"xref": "container", "x": 0, "yref": "container", "y": 1, "yanchor": "top"}
         font = {"font": {"size": _SMALL}, "itemwidth": 30}
-        layout["legend"] = {"orientation": "h", **above, **font}
+        layout["legend"] = {"orientation": "h", "tracegroupgap": 3, **above, **font}
     traces = [_known(trace, keys) for sheet in sheets for trace in sheet.traces]
     traces += [_key(words, *look) for words, look in keys.items()]
     # Plotly's validation costs three times the drawing; the tests validate every figure once.
@@ -450,14 +452,14 @@ def _key(words: str, color: str, symbol: str) -> _Json:
     return {"type": "scatter", "mode": "markers", "marker": {**marker, **faint}, **_axes(0), **own}
 
 
-def _arranged(grid: Grid, keys: Mapping[str, Any]) -> tuple[int, dict[str, int], _Json]:
+def _arranged(grid: Grid, keys: Mapping[str, Any], room: int) -> tuple[int, dict[str, int], _Json]:
     """Height, margins and axes of a sheet: each row as high as its panels need.
 
     Ticks of equal axes stand at the left and at the bottom, and so do equal labels.
     """
     rows = [grid.panels[i : i + grid.columns] for i in range(0, len(grid.panels), grid.columns)]
     heads = [max(map(_head, row)) for row in rows]
-    heads[0] += _legend_rows(keys, grid.columns) * _ROW + 4 * bool(keys)
+    heads[0] += _legend_rows(keys, room if grid.columns == 1 else _PAGE) * _ROW + 4 * bool(keys)
     feet = [_foot(*pair) for pair in itertools.pairwise([*rows, ()])]
     inner = [max(panel.height for panel in row) - _ABOVE for row in rows]
     steps = [sum(parts) for parts in zip(inner, feet, heads[1:], strict=False)]
@@ -503,9 +505,9 @@ def _head(panel: Panel) -> int:
     return _top(panel) + _ROW * (len(color_scales(panel)[:1]) + lines)
 
 
-def _legend_rows(keys: Mapping[str, Any], columns: int) -> int:
-    """Lines of a legend on a sheet at least as wide as a phone or, in columns, a page."""
-    room, rows, used = (800 if columns > 1 else 340), 0, 0
+def _legend_rows(keys: Mapping[str, Any], room: int) -> int:
+    """Lines of a legend that has so many pixels across."""
+    rows, used = 0, 0
     for words in keys:
         wide = 52 + 6 * len(words)
         if not rows or used + wide > room:

@@ -363,7 +363,9 @@ def null_of_t(observed: float, nulls: Array, *, points: int = 1) -> Panel:
     if critical is None:
         return panel
     place = critical, 0.86 * panel.y.limits[1]
-    words = beside(f"rejects beyond {critical:.2g}", *place, style.NULL, x)
+    # Where no red line is: it may lie on either side.
+    free = (0.0, observed) if observed > critical else (observed, high)
+    words = beside(f"rejects > {critical:.2g}", *place, style.NULL, Axis(free))
     return replace(panel, marks=[*panel.marks, words])
 
 

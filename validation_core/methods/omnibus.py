@@ -59,9 +59,10 @@ _SHORT: Mapping[Family, str] = {
 }
 """Families beside an axis, that a phone has room for."""
 _READ_NULL = (
-    "Grey: the clearest of all claims, as −log p, when true value and q's draws are "
-    "relabelled at random at every x. Dashed: what 1 in 20 of those exceed. Red: this table. "
-    "If q were correct, red would be anywhere in the grey."
+    "Grey: the clearest of all claims when true value and q's draws are relabelled at random at "
+    "every x. Dashed: what 1 in 20 of those exceed. Red: this table. If q were correct, red would "
+    "be anywhere in the grey. Evidence is −log of the number of claims as clear that chance is "
+    "expected to make: below 0 where it makes several."
 )
 _READ_FAMILIES = (
     "p-value of each kind of claim, adjusted for all of them together. Filled: left of the "
@@ -119,7 +120,7 @@ class Omnibus(Method):
     summary: ClassVar[str] = (
         "Do true values differ from q's draws in anything: place, width, tails, pairs, over x?"
     )
-    statistic: ClassVar[str] = "evidence of the clearest claim, −log p"
+    statistic: ClassVar[str] = "evidence of the clearest claim, −log of how many chance makes"
     style: ClassVar[MethodStyle] = MethodStyle("#5E6B51", "solid", "star-diamond")
     turn: ClassVar[int] = 0
     decides: ClassVar[bool] = True
@@ -211,7 +212,7 @@ class Omnibus(Method):
             claims = Claims(OmnibusResult.read(arrays), _LEVEL, tuple(own))
             sheets.append(Drawn("What is claimed", _families(claims, names), _READ_FAMILIES))
         for observed, relabelled_evidence, of in _parts(arrays):
-            label = "clearest claim, −log p"
+            label = "clearest claim, −log of how many chance makes"
             null = null_of_relabelings(relabelled_evidence, observed, label)
             sheets.append(Drawn(f"Seen, and relabelled{of}", null, _READ_NULL))
         return sheets

@@ -6,7 +6,7 @@ No sentence says that q is right, and none a p-value of 0.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from validation_core.codec import dump, fields_to_json, load, shown
 from validation_core.keys import JSON
 from validation_core.methods.base import Method, kind_of
 from validation_core.text import SMALLEST, interval_text, level_text, pvalue_text
-from validation_core.types import Array, Outcome
+from validation_core.types import Array, Integers, Outcome
 
 LISTED = 20
 """Numbers of an observation that a reader of JSON can use."""
@@ -133,6 +133,18 @@ class Record:
     def kind(self) -> type[Method]:
         """Its method; `Method` itself for one that no longer exists."""
         return kind_of(self.name)
+
+    def at_saved_rows(self, saved: Integers | None) -> Record:
+        """The record with places of rows among those that were saved.
+
+        Args:
+            saved: place of each row that was tested; None where none was left out.
+        """
+        row, rows = self.effect.row, self.effect.rows
+        if saved is None or row is None:
+            return self
+        several = None if rows is None else tuple(int(saved[one]) for one in rows)
+        return replace(self, effect=replace(self.effect, row=int(saved[row]), rows=several))
 
     def to_json(self) -> dict[str, JSON]:
         """All but the arrays."""

@@ -27,8 +27,9 @@ from validation_core.relabelling.families import (
     Family,
     StatisticKind,
 )
-from validation_core.relabelling.features import Block, Feature
+from validation_core.relabelling.features import Block, Feature, MovedSlots
 from validation_core.relabelling.magnitudes import Support
+from validation_core.relabelling.normal_scores import normal_scores
 from validation_core.relabelling.places import ContrastWeights, XFunctions
 from validation_core.relabelling.pools import Pools, SlotNumbers, SlotRanks
 from validation_core.types import Array, Integers
@@ -173,23 +174,37 @@ class Battery:
             progress(part.stop / len(slots))
         return z
 
-    def statistics_of_truths(self, scores: Sequence[SlotRanks]) -> NDArray[np.float32]:
+    def statistics_of_truths(
+        self, scores: Sequence[SlotRanks], moved: Integers | None = None
+    ) -> NDArray[np.float32]:
         """`statistics` of truths beside the pools: (T, C).
 
         Args:
-            scores: of T tables, u (T, N) of all rows, or (T, n) of those a score speaks of.
+            scores: of T tables, u (T, N) of all rows, or (T, n) of those a score speaks of; or of
+                whole pools, the truth first (P, T, N).
+            moved: (T, N) the slots that the truths are, where they were moved.
         """
         by_name = {(score.of, score.which): score for score in scores}
-        out, last = [], []
+        out: list[NDArray[np.float32]] = []
+        last: list[NDArray[np.float32]] = []
         for part in self.parts:
             block = part.block
             read = [by_name[name].of_rows(block.rows) for name in block.names]
-            values, sums = block.truths(read)
-            out.append(_largest(part, values, sums))
+            slots = None
+            if moved is not None:
+                places = moved[:, block.rows] + self.pools.first[block.rows]
+                slots = MovedSlots(places, (1 / self.pools.size[block.rows]).astype(np.float32))
+            truths = block.truths(read, slots)
+            out.append(_largest(part, truths.values, truths.sums, truths.raised))
             if part is self.parts[0]:
-                last = [_products(self.gram, values)] if self.gram is not None else []
-                own = [score.magnitude.value for score in read if score.magnitude is not None]
-                last += [self.support.of_truths(np.stack(own))] if self.support is not None else []
+                last = []
+                if (gram := self.gram) is not None:
+                    moves = slots and _pairs_moved(gram, block, read, truths.values, slots)
+                    last.append(_products(gram, truths.values, moves))
+                if self.support is not None:
+                    own = [score.magnitude.value for score in read if score.magnitude is not None]
+                    own = [value if value.ndim == 2 else value[0] for value in own]
+                    last.append(self.support.of_truths(np.stack(own), slots and slots.places))
         return np.concatenate([*out, *last], axis=1)
 
     def pieces(self, count: int) -> Iterator[slice]:
@@ -209,18 +224,24 @@ def _numbers_over_x(part: _BlockStatistics) -> int:
 
 
 def _largest(
-    part: _BlockStatistics, picked: NDArray[np.float32], others: NDArray[np.float32]
+    part: _BlockStatistics,
+    picked: NDArray[np.float32],
+    others: NDArray[np.float32],
+    raised: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]:
     """The largest |z| (B, C) of each cell, for features (n, B, F') of the slots that are picked,
-    and sums (B, F - F') of the others over rows."""
+    and sums (B, F - F') of the others over rows, which are expected to be as much higher as
+    `raised`."""
     sums = np.concatenate([picked.sum(axis=0), others], axis=1)  # (B, F)
     z = sums * part.scale
     squares = [np.square(z[:, one.features]).sum(axis=1) for one in part.squares]
     squares += [np.square(z[:, one.features] @ one.whitening).sum(axis=1) for one in part.squares]
     np.abs(z, out=z, where=~part.sided)
     if len(part.counted):
-        count = sums[:, part.counted] + part.expected
-        z[:, part.counted] = _z_of_counts(count, part.expected)
+        expected = part.expected
+        if raised is not None:
+            expected = np.maximum(expected + raised[:, part.counted - part.block.over], 0)
+        z[:, part.counted] = _z_of_counts(sums[:, part.counted] + expected, expected)
     cells = np.maximum.reduceat(z[:, part.order], part.starts, axis=1)
     parts = [cells, np.stack(squares, axis=1)] if squares else [cells]
     if part.places is not None:
@@ -274,11 +295,37 @@ def _z_of_counts(count: Array, expected: Array) -> Array:
     return np.asarray(-ndtri(np.clip(p, 1e-300, 0.5)))
 
 
-def _products(gram: _Gram, picked: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The |z| (B, P) of all pairs, for features (n, B, F') of the slots that are picked."""
-    z = np.ascontiguousarray(picked[..., : gram.count].transpose(1, 2, 0))  # (B, D, n)
-    products = z @ z.transpose(0, 2, 1)
-    return np.abs(products[:, gram.a, gram.b] - gram.mean) * gram.scale
+def _products(
+    gram: _Gram, picked: NDArray[np.float32], higher: Array | None = None
+) -> NDArray[np.float32]:
+    """The |z| (B, P) of all pairs, for features (n, B, F') of the slots that are picked, where the
+    means of their pools are so much higher (B, P)."""
+    off = _pair_sums(gram, picked) - gram.mean
+    return np.abs(off if higher is None else off - higher) * gram.scale
+
+
+def _pair_sums(
+    gram: _Gram, values: NDArray[np.float32], weights: Array | float = 1.0
+) -> NDArray[np.float32]:
+    """Sums (B, P) over rows of pairs' products, for features (n, B, F')."""
+    z = np.ascontiguousarray(values[..., : gram.count].transpose(1, 2, 0))  # (B, D, n)
+    return np.asarray(((z * weights) @ z.transpose(0, 2, 1))[:, gram.a, gram.b])
+
+
+def _pairs_moved(
+    gram: _Gram,
+    block: Block,
+    read: Sequence[SlotRanks],
+    picked: NDArray[np.float32],
+    moved: MovedSlots,
+) -> NDArray[np.float32]:
+    """By how much the pools' mean products (B, P) are higher where a slot was moved."""
+    if read[0].u.ndim == 2:
+        before = np.take(block.values, moved.places.T, axis=0)
+        return _pair_sums(gram, picked, moved.share) - _pair_sums(gram, before, moved.share)
+    slots = np.stack([score.u for score in read if score.of == "theta"], axis=-1)  # (P, B, n, D)
+    sums = [_pair_sums(gram, normal_scores(u.transpose(1, 0, 2)), moved.share) for u in slots]
+    return np.asarray(np.sum(sums, axis=0) - gram.mean)
 
 
 def assemble(

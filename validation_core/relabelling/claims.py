@@ -157,7 +157,8 @@ class Claims:
         )
 
     def place(self, kind: str, parameter: int, along: str, which: int) -> float:
-        """The p-value that one error is alike along one coordinate of x.
+        """The p-value that one error is alike along one coordinate of x, and no clearer one of
+        its parameter explains what differs.
 
         Args:
             kind: shift or width of a parameter, or learned.
@@ -179,18 +180,22 @@ class Claims:
             own = one.kind == ("mean" if kind == "shift" else "width")
             return there and own and one.of == "theta" and one.which == (parameter,)
 
-        return self._named(wanted)
+        return self._named(wanted, self._may_be_listed)
 
     def observation(self) -> float:
         """The p-value that the rows near the table's own observation are right."""
         return self.result.p(lambda one: one.family == "observation")
 
-    def _named(self, wanted: Callable[[Claim], bool]) -> float:
-        """The smallest p of some claims that each is true by itself."""
+    def _named(
+        self, wanted: Callable[[Claim], bool], allowed: Callable[[int], bool] = lambda at: True
+    ) -> float:
+        """The smallest p of some claims that each is true by itself, of those `allowed`."""
         some = [
-            p for claim, p in zip(self.result.claims, self.named, strict=True) if wanted(claim)
+            float(self.named[at])
+            for at, claim in enumerate(self.result.claims)
+            if wanted(claim) and allowed(at)
         ]
-        return float(min(some, default=1.0))
+        return min(some, default=1.0)
 
     def _lead(self, family: Family) -> int:
         """The clearest claim of a family, of those that are true by themselves if any is."""
@@ -253,15 +258,21 @@ class Claims:
         """Whether a claim is true by itself, and no clearer one over x explains it.
 
         A bias in part of x spreads the ranks as a wrong width does, and skews them as a wrong
-        shape does; their own nulls remove a bias that is alike at every x alone.
+        shape does; their own nulls remove a bias that is alike at every x alone. So does one along
+        a coordinate of x with the widths along it.
         """
         if self.named[at] > self.level:
             return False
         claim, clear = self.result.claims[at], self.result.minus_log_p
-        if claim.family not in ("widths", "shapes"):
+        width_over_x = (claim.family, claim.kind) == ("over_x", "width")
+        if claim.family not in ("widths", "shapes") and not width_over_x:
             return True
+        along = claim.along if width_over_x and claim.along and claim.along.which >= 0 else None
         place = self._clearest_named(
-            lambda one: (one.family, one.kind, one.which) == ("over_x", "mean", claim.which)
+            lambda one: (
+                (one.family, one.kind, one.which) == ("over_x", "mean", claim.which)
+                and along in (None, one.along)
+            )
         )
         return place is None or bool(clear[place] < clear[at])
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,11 +52,33 @@ class Feature:
     """Whether it is tested over x too; the first function of each kind is."""
     counts: bool = False
     """Whether it is 1 or 0: where it is seldom 1, the law of its sum is Poisson's."""
+    mean_moves: bool = False
+    """Whether its mean over a pool changes where one slot is moved: that of a rank does not."""
 
 
 RankFunction = Callable[[Array], Array | NDArray[np.bool_]]
 Valued = tuple[Feature, Callable[[], Array | NDArray[np.bool_]]]
 """A feature, and the function that computes its values (E,)."""
+
+
+class MovedSlots(NamedTuple):
+    """Slots that were moved and then play the truth."""
+
+    places: Integers
+    """(T, n) among all slots of all pools."""
+    share: NDArray[np.float32]
+    """(n,) of its pool that one slot is."""
+
+
+class Truths(NamedTuple):
+    """Features of truths, less their mean over the pool that each is in."""
+
+    values: NDArray[np.float32]
+    """(n, T, F') of those that are looked at over x."""
+    sums: NDArray[np.float32]
+    """(T, F - F') over rows of the others."""
+    raised: NDArray[np.float32]
+    """(T, F - F') by how much these are expected to be more than beside the pools as they were."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,23 +102,39 @@ class Block:
     measured: Callable[[Sequence[SlotRanks]], list[Valued]]
     """The features of scores."""
 
-    def truths(
-        self, scores: Sequence[SlotRanks]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Features of truths with scores u (T, n) beside these rows' pools: (n, T, F') of those
-        that are looked at over x, and sums (T, F - F') over rows of the others."""
+    def truths(self, scores: Sequence[SlotRanks], moved: MovedSlots | None = None) -> Truths:
+        """Features of truths beside these rows' pools.
+
+        Args:
+            scores: u (T, n) of truths; or of whole pools, the truth first (P, T, n).
+            moved: the slots that the truths are, where they were moved.
+        """
         entries = _ordered(self.measured(scores))
-        trials, n = scores[0].u.shape
+        trials, n = scores[0].u.shape[-2:]
         values = np.empty((n, trials, self.over), np.float32)
-        sums = np.empty((trials, len(entries) - self.over), np.float32)
+        sums, raised = (np.zeros((trials, len(entries) - self.over), np.float32) for _ in range(2))
         column = np.empty((n, trials), np.float32)
-        for at, (_, function) in enumerate(entries):
-            np.subtract(np.asarray(function(), np.float32).T, self.mean[:, at, None], out=column)
+        for at, (feature, function) in enumerate(entries):
+            every, mean = np.asarray(function(), np.float32), self.mean[:, at, None]
+            higher: NDArray[np.float32] | None = None  # mean of the pool with the truth in it
+            if every.ndim == 3:
+                higher = every.mean(axis=0).T - mean
+                every = every[0]
+            np.subtract(every.T, mean, out=column)
+            if higher is None and moved is not None and feature.mean_moves:
+                before, place = (
+                    (self.values, at) if at < self.over else (self.others, at - self.over)
+                )
+                higher = (column - before[moved.places, place].T) * moved.share[:, None]
+            if higher is not None:
+                column -= higher
             if at < self.over:
                 values[..., at] = column
             else:
                 sums[:, at - self.over] = column.sum(axis=0)
-        return values, sums
+                if higher is not None:
+                    raised[:, at - self.over] = higher.sum(axis=0)
+        return Truths(values, sums, raised)
 
     @property
     def over(self) -> int:
@@ -167,7 +206,8 @@ def _score_features(score: SlotRanks) -> list[Valued]:
     ]
     if score.raw is not None:
         raw = score.raw
-        some.append((Feature(group, "score", score.of, own, one_sided=True), lambda: raw))
+        ratio = Feature(group, "score", score.of, own, one_sided=True, mean_moves=True)
+        some.append((ratio, lambda: raw))
     return some
 
 
@@ -176,12 +216,12 @@ def _magnitude_features(score: SlotRanks) -> list[Valued]:
     if score.magnitude is None:
         return []
     far, gap, own = score.magnitude.far, score.magnitude.gap, (score.which,)
+    distance = Feature("outliers", "far", score.of, own, mean_moves=True)
     entries: list[Valued] = [
-        (Feature("outliers", "far", score.of, own, counts=True), partial(np.greater, far, bound))
-        for bound in FAR
+        (replace(distance, counts=True), partial(np.greater, far, bound)) for bound in FAR
     ]
-    entries.append((Feature("outliers", "far", score.of, own), partial(np.log1p, far)))
-    entries.append((Feature("spacing", "gap", score.of, own), lambda: gap))
+    entries.append((distance, partial(np.log1p, far)))
+    entries.append((replace(distance, family="spacing", kind="gap"), lambda: gap))
     return entries
 
 
@@ -221,7 +261,8 @@ def _all_features(scores: Sequence[SlotRanks]) -> list[Valued]:
     theta = [score for score in scores if score.of == "theta"]
     if 1 < len(theta) <= _PAIRED_OVER_X:
         for a, b in combinations(theta, 2):
-            pair = Feature("pairs", "pair", "theta", (a.which, b.which), over_x=True)
+            which = (a.which, b.which)
+            pair = Feature("pairs", "pair", "theta", which, over_x=True, mean_moves=True)
             entries.append((pair, partial(_product, a, b)))
     return entries
 

@@ -179,11 +179,21 @@ class Support:
             z[:, j] = self._of_bounds(j, self._beyond(truth[..., j], j).sum(axis=0))
         return z
 
-    def of_truths(self, values: Array) -> NDArray[np.float32]:
-        """|z| (T, D) of truths (D, T, n)."""
-        z = self._standardised(values.min(axis=-1).T, values.max(axis=-1).T)
+    def of_truths(self, values: Array, moved: Integers | None = None) -> NDArray[np.float32]:
+        """|z| (T, D) of truths (D, T, n); slots (T, n) that they were moved from are none."""
+        low, high = values.min(axis=-1), values.max(axis=-1)
+        gone = np.zeros((2, *low.shape), np.int64)
+        if moved is not None:
+            before = np.moveaxis(self.values[moved], -1, 0)
+            gone[0] = (before < low[..., None]).sum(axis=-1)
+            gone[1] = (before > high[..., None]).sum(axis=-1)
+        z = self._standardised(low.T, high.T, gone.transpose(0, 2, 1))
         for j in np.flatnonzero(self._bounded).tolist():
-            z[:, j] = self._of_bounds(j, self._beyond(values[j], j).sum(axis=-1))
+            beyond = self._beyond(values[j], j).sum(axis=-1)
+            more = 0
+            if moved is not None:
+                more = beyond - self._beyond(self.values[moved, j], j).sum(axis=-1)
+            z[:, j] = self._of_bounds(j, beyond, more)
         return z
 
     def _beyond(self, values: Array, parameter: int) -> NDArray[np.bool_]:
@@ -191,10 +201,13 @@ class Support:
         low, high = self.bounds[parameter]
         return np.asarray((values < low) | (values > high))
 
-    def _of_bounds(self, parameter: int, count: Integers) -> NDArray[np.float32]:
-        """Normal |z| (B,) of so few (B,) slots beyond the bounds that play the truth."""
+    def _of_bounds(
+        self, parameter: int, count: Integers, more: Integers | int = 0
+    ) -> NDArray[np.float32]:
+        """Normal |z| (B,) of so few (B,) slots beyond the bounds that play the truth, where more
+        slots lie there than in the table."""
         below, above = self._counts(self.ordered[parameter], *self.bounds[parameter])
-        expected = -np.expm1(self.log_other) * float(below + above)
+        expected = -np.expm1(self.log_other) * np.maximum(below + above + more, 0.0)
         return np.asarray(np.maximum(-ndtri(pdtr(count, expected).clip(1e-300)), 0), np.float32)
 
     def outside(self, parameter: int, at: Integers) -> Outside:
@@ -212,13 +225,16 @@ class Support:
         within = np.asarray(ordered.searchsorted(high, side="right"), np.int64)
         return below, len(ordered) - within
 
-    def _standardised(self, low: Array, high: Array) -> NDArray[np.float32]:
-        """Normal |z| (B, D) as improbable as the number beyond either end (B, D), or both."""
+    def _standardised(
+        self, low: Array, high: Array, gone: Integers | int = 0
+    ) -> NDArray[np.float32]:
+        """Normal |z| (B, D) as improbable as the number beyond either end (B, D), or both; so many
+        slots there (2, B, D) are in the table no more."""
         counts = [
             self._counts(ordered, low[:, at], high[:, at])
             for at, ordered in enumerate(self.ordered)
         ]
-        below, above = -self.log_other * np.array(counts).transpose(1, 2, 0)
+        below, above = -self.log_other * (np.array(counts).transpose(1, 2, 0) - gone)
         both = below + above
         log_p = np.minimum(-np.maximum(below, above), np.log1p(both) - both)
         return np.asarray(-ndtri_exp(log_p - np.log(2)), np.float32)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from validation_core.pieces import slices
 from validation_core.relabelling.magnitudes import Magnitudes, magnitudes
+from validation_core.relabelling.norms import norms
 from validation_core.statistics.ranks import midranks
 from validation_core.types import Array, Integers, PosteriorTable
 
@@ -28,13 +29,10 @@ _PLAYED = 100_000  # draws that may play the truth, of all rows
 _RANKED = 2_500_000  # numbers of q's draws that are ranked; of larger tables fewer draws a row
 _FEWEST_DRAWS = 20  # draws of a row that are ranked, whatever the size
 _POOLED = 2000  # slots of a pool that rows share, at most
-WHITENED = 60
-"""Parameters up to which a row's covariance is worth its time."""
 _NUMBERS = 1_000_000  # of slots worked on at a time
 _DRAWN = 64  # labellings drawn at a time
 _FARTHEST = 50.0  # nats below the largest: no log ratio is lower
 _INFINITE = 1e30
-_OUT = 1e6  # sds: no point lies farther out
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,49 +168,6 @@ def mid_ranks(values: Array, columns: Integers | None = None) -> NDArray[np.floa
     return u if columns is None else np.ascontiguousarray(u[..., columns])
 
 
-def norms(values: Array, points: Array | None = None) -> Array:
-    """Squared Mahalanobis norms (n, P) of values (n, P, D) in the pool's own mean and covariance.
-
-    Both treat all slots alike. Few slots leave the covariance singular: it is shrunk to its
-    diagonal by (D / P)^2, at most to half; beyond WHITENED parameters the diagonal stands alone.
-    In single precision.
-
-    Args:
-        values: of all slots of a pool.
-        points: (n, T, D) whose norms are computed; None for the slots themselves.
-    """
-    n, slots, d = values.shape
-    targets = values if points is None else points
-    out = np.empty(targets.shape[:2])
-    step = max(1, _NUMBERS // (max(slots, targets.shape[1]) * d))
-    for part in slices(n, step):
-        off: Array = values[part].astype(np.float64)
-        # Of any size: norms are the same in any unit, squares are not.
-        unit = np.abs(off).max(axis=1, keepdims=True)
-        unit = np.where(unit > 0, unit, 1.0)
-        off /= unit
-        mean = off.mean(axis=1, keepdims=True)
-        off -= mean
-        sd = np.sqrt(np.square(off).mean(axis=1, keepdims=True))
-        sd = np.where(sd > 0, sd, 1.0)
-        off /= sd
-        to = off
-        if points is not None:  # truths that were moved may lie anywhere
-            with np.errstate(over="ignore"):
-                to = (points[part].astype(np.float64) / unit - mean) / sd
-            to = np.clip(to, -_OUT, _OUT)
-        if 1 < d <= WHITENED:
-            shrink = min(0.5, (d / slots) ** 2) + 1e-4
-            covariance = (1 - shrink) / slots * (off.transpose(0, 2, 1) @ off)
-            covariance[:, np.arange(d), np.arange(d)] = 1.0
-            white = np.linalg.solve(np.linalg.cholesky(covariance), to.transpose(0, 2, 1))
-            out[part] = np.square(white).sum(axis=1)
-        else:
-            out[part] = np.square(to).sum(axis=2)
-    # Equal points are worked out in different lanes: single precision makes them ties again.
-    return out.astype(np.float32)
-
-
 @dataclass(frozen=True, eq=False)
 class ScoredPools:
     """A table's pools and the scores of their slots."""
@@ -265,7 +220,7 @@ def pooled_scores(
     if truths:
         values[:, 0] = table.theta[:, parameters]
         chosen = np.append(0, 1 + chosen)
-    scores = _scores(values, parameters, chosen)
+    scores = slot_scores(values, parameters, chosen)
     return ScoredPools(_pools_of(n, len(chosen)), scores, *_moments(values))
 
 
@@ -285,7 +240,7 @@ def _moments(values: Array) -> tuple[Array, Array]:
     return own.mean(axis=1, dtype=np.float64), own.var(axis=1, dtype=np.float64)
 
 
-def _scores(values: Array, parameters: Integers, chosen: Integers) -> tuple[SlotRanks, ...]:
+def slot_scores(values: Array, parameters: Integers, chosen: Integers) -> tuple[SlotRanks, ...]:
     """Scores of pools (n, P, D) at the chosen slots."""
     n, points, d = values.shape
     step = max(1, _NUMBERS // points)
@@ -329,7 +284,7 @@ def _shared_pools(
         among = table.q[rows[0]][draws] if len(draws) or len(own) else table.q[rows[0]][:1]
         values = np.concatenate([table.theta[own], among])[None, :, parameters]
         chosen = np.arange(values.shape[1])
-        parts.append(_scores(values, parameters, chosen))
+        parts.append(slot_scores(values, parameters, chosen))
         size[rows], observed[own], first[rows] = len(chosen), np.arange(len(own)), begin
         mean[rows], spread[rows] = (moment[0] for moment in _moments(values))
         begin += len(chosen)

@@ -14,6 +14,7 @@ from validation_core.relabelling.families import EVERYWHERE, OWN
 from validation_core.relabelling.features import Block, feature_block, features_near, over_x_block
 from validation_core.relabelling.magnitudes import FAR, Support
 from validation_core.relabelling.normal_scores import MOST, largest_misfits, misfit
+from validation_core.relabelling.norms import WHITENED, norms
 from validation_core.relabelling.places import (
     ASIDE,
     XCoordinates,
@@ -24,7 +25,6 @@ from validation_core.relabelling.places import (
     moments,
 )
 from validation_core.relabelling.pools import (
-    WHITENED,
     Pools,
     PoolSizes,
     SlotRanks,
@@ -32,7 +32,6 @@ from validation_core.relabelling.pools import (
     in_units,
     max_players,
     mid_ranks,
-    norms,
     players,
     pool_sizes,
     pooled_scores,

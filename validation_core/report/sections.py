@@ -17,41 +17,15 @@ from validation_core.diagnosis.card import diagnosis_card
 from validation_core.diagnosis.my_observation.look import own_answers
 from validation_core.diagnosis.questions import Answers, AnyQuestion, Asked
 from validation_core.diagnosis.verdict import read_line
+from validation_core.drawing import plotly
 from validation_core.drawing.alt import describe_picture
 from validation_core.drawing.drawn import Drawn
 from validation_core.methods import METHODS
 from validation_core.panels.record import pictures
 from validation_core.report import card, numbers
 from validation_core.report.markup import render
+from validation_core.report.python_code import question_code
 from validation_core.text import level_text, pvalue_text, signed_text
-
-_FIELD = re.compile(r"""(["']?)\{(\w+)\}\1""")
-_UNNAMED, _FOLDER = "your_table.npz", "your_folder"
-_NAMED = 8
-"""Files that are written out; more are read from a folder."""
-
-
-def code(template: str, *, path: str | Sequence[str], **values: object) -> str:
-    """Fill in a Python script.
-
-    Args:
-        template: with `{path}`, perhaps in quotes, and the names of values in braces.
-        path: of the table's file, any text; of several that make it; or none, for a table of no
-            file, which stands as one that the reader is to name.
-        values: by name, such as the seed.
-    """
-    files = [path] if isinstance(path, str) else [*path]
-    read: str | list[str] = files
-    if not files:
-        read = _UNNAMED
-    elif len(files) == 1:
-        (read,) = files
-    elif len(files) > _NAMED:
-        read = _FOLDER
-    # All in one go: a name may have braces. Quotes are written here, a name may have them too.
-    written = {name: repr(value) for name, value in {**values, "path": read}.items()}
-    return _FIELD.sub(lambda found: written.get(found[2], found[0]), template)
-
 
 _SHORT = 24  # letters
 _NUMBER = re.compile(r"(< )?[+−-]?[\d.,]+(e[+−-]?\d+)?%?", re.ASCII)
@@ -100,6 +74,7 @@ def _cell(value: object, numeric: bool) -> tuple[str, str]:
     return content, "number" if numeric else "short" if len(content) <= _SHORT else "long"
 
 
+_LEGEND = 280  # pixels between the axes of a figure on a phone: here its height is free
 _LISTED = 20  # warnings and notes of a file that are shown
 _SHOWN = 2
 """Figures of a question that are open; the others are folded."""
@@ -147,6 +122,8 @@ class _Place(NamedTuple):
     drawn: Drawn
     name: str
     alt: str
+    height: int
+    """In pixels."""
 
 
 @dataclass
@@ -161,9 +138,11 @@ class FigurePlaces:
         return render("figures", places=places) if places else Markup()
 
     def _place(self, drawn: Drawn) -> _Place:
-        self.figures.append(drawn.figure)
+        figure = plotly.figure(drawn.picture, room=_LEGEND)
+        self.figures.append(figure)
         alt = describe_picture(drawn.picture, drawn.title)
-        return _Place(len(self.figures) - 1, drawn, slug(drawn.title), alt)
+        number = len(self.figures) - 1
+        return _Place(number, drawn, slug(drawn.title), alt, figure.layout.height)
 
 
 def render_sections(told: ReportContext) -> RenderedSections:
@@ -220,12 +199,12 @@ def _claims(found: Diagnosis) -> list[dict[str, object]]:
 
 
 def _row(record: Record, found: Diagnosis) -> dict[str, str]:
-    if record.status == "not run":
+    if record.statistic is None:
         return dict.fromkeys(_METHOD_COLUMNS, "–") | {"Test": record.title, "Statistic": "not run"}
     cells = [
         record.title,
         record.about,
-        f"{record.statistic:.4g}",
+        signed_text(record.statistic, ".4g"),
         pvalue_text(record.pvalue),
         pvalue_text(found.adjusted.get(record.label)),
         f"{record.draws_p:,}",
@@ -251,7 +230,7 @@ def _panel(told: ReportContext, panel: AnyQuestion, places: FigurePlaces) -> Mar
         reading_guide=panel.reading_guide,
         notes=answer.notes(told.found),
         table=html_table(answer.rows(told.found), told.rows),
-        code=code(panel.code, path=read, seed=told.found.seed),
+        code=question_code(panel, told.found, read),
     )
 
 

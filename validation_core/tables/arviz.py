@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
-from validation_core.tables.axis_names import CHAINS, DRAWS, SIMULATIONS
 from validation_core.tables.hdf5_file import Hdf5File, HdfMember, is_dataset, is_dimension_scale
+from validation_core.tables.named_axes import Arranged, Axes, Pairing
 from validation_core.tables.source import ArrayHeader, Order, label_header, working_dtype
 
 if TYPE_CHECKING:
@@ -35,19 +35,40 @@ _HOW = (
 
 
 class Variable(NamedTuple):
-    """A variable with its axes sorted: simulations, chains, draws, then its own."""
+    """A variable of a group, and how its axes come to stand."""
 
     name: str
+    group: str
     dataset: h5py.Dataset
-    dtype: np.dtype[np.generic]
-    axes: tuple[int, ...]
-    """Its axes in that order; simulations, chains and draws may each be missing."""
-    sims: int | None
-    """Simulations; None without such an axis."""
-    draws: int | None
-    """Chains times draws; None without either axis."""
-    own: tuple[int, ...]
-    """Lengths of its other axes."""
+    header: ArrayHeader
+    axes: Axes
+    arranged: Arranged
+
+    @property
+    def sims(self) -> int | None:
+        """Simulations; None without such an axis."""
+        return self._shape[0] if self.arranged.sims else None
+
+    @property
+    def draws(self) -> int | None:
+        """Chains times draws; None without either axis, or for an empty variable."""
+        some = self.arranged.draws and 0 not in self.header.shape
+        return self._shape[self.arranged.sims] if some else None
+
+    @property
+    def own(self) -> tuple[int, ...]:
+        """Lengths of its other axes."""
+        return self._shape[self.arranged.sims + bool(self.arranged.draws) :]
+
+    @property
+    def lengths(self) -> dict[str, int]:
+        """Lengths of its other axes by name."""
+        own = self.arranged.axes[self.arranged.sims + self.arranged.draws :]
+        return {self.axes.dims[i]: self.header.shape[i] for i in own}
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return self.arranged.shape(self.header.shape)
 
     @property
     def columns(self) -> int:
@@ -56,13 +77,25 @@ class Variable(NamedTuple):
 
     @property
     def labels(self) -> Iterator[str]:
-        """A label for each number: `mu`; `mu[0]`, `mu[1]` where there are several."""
-        for place in np.ndindex(*self.own):
-            yield f"{self.name}[{','.join(map(str, place))}]" if place else self.name
+        """A label for each number: `mu`; `mu[0]` or `mu[mass]` where there are several."""
+        for cell in self.arranged.cells(self.own):
+            yield f"{self.name}[{cell}]" if self.own else self.name
 
     def load(self, file: Hdf5File) -> NDArray[np.generic]:
         """Its numbers: simulations, then chains, draws, and its own axes."""
-        return file.load(self.dataset, self.name).transpose(self.axes)
+        return self.arranged.of(file.load(self.dataset, self.name))
+
+    def paired(self, pairing: Pairing, *, drawn: bool) -> Variable:
+        """The variable in the order of those that were paired before it.
+
+        Args:
+            pairing: what pairs them.
+            drawn: whether it is of q's draws.
+        """
+        name = f"{self.group}/{self.name}"
+        parameter = drawn or self.group in _TRUTHS
+        group = self.name if parameter else name
+        return self._replace(arranged=pairing.arrange(name, self.axes, group, drawn=drawn))
 
 
 def group_variables(file: Hdf5File, groups: Mapping[str, HdfMember], group: str) -> list[Variable]:
@@ -82,10 +115,10 @@ def group_variables(file: Hdf5File, groups: Mapping[str, HdfMember], group: str)
             and not is_dimension_scale(dataset)
             and dataset.dtype.kind in "fiub"
         ):
-            header = file.header(dataset, name)
-            dims = file.dims(dataset)
-            if len(dims) == len(header.shape):
-                variables.append(_with_axes(name, dataset, header, dims))
+            header, axes = file.header(dataset, name), file.axes(dataset)
+            if len(axes.dims) == len(header.shape):
+                alone = Pairing().arrange(name, axes, name, drawn=False)
+                variables.append(Variable(name, group, dataset, header, axes, alone))
     return variables
 
 
@@ -115,18 +148,25 @@ class ArviZTree:
             )
         self._sizes = (posterior[0].sims or 0, posterior[0].draws or 0)
         self._check_sizes(posterior)
-        self._truth = self._truths(posterior)
+        pairing = Pairing()
+        posterior = [v.paired(pairing, drawn=True) for v in posterior]
+        found = self._truths(posterior)
+        self._truth = {name: v.paired(pairing, drawn=False) for name, v in found.items()}
         by_name = {v.name: v for v in posterior}
         self._drawn = [v for name, v in by_name.items() if name in self._truth]
-        self._data = self._observations()
-        self._beside = {role: [one] for role, one in self._find_weights().items()}
+        self._data = [v.paired(pairing, drawn=False) for v in self._observations()]
         quantities, alone = self._find_quantities()
-        self._beside |= quantities
+        beside = {role: [one] for role, one in self._find_weights().items()} | quantities
+        self._beside = {
+            role: [v.paired(pairing, drawn=role.endswith("_draws")) for v in several]
+            for role, several in beside.items()
+        }
         read = {*self._truth, *(v.name for several in self._beside.values() for v in several)}
         unread = [name for name in by_name if name not in read]
         self.notes = (
             *roles.unread_notes(unread, "without true values"),
             *roles.unread_notes(alone, f"not at the true values too, in {_TRUE_QUANTITIES[0]}"),
+            *(n for v in (*self._truth.values(), *self._data) for n in v.arranged.notes),
         )
 
     def close(self) -> None:
@@ -156,7 +196,7 @@ class ArviZTree:
                 name: v
                 for name, v in members.items()
                 if name in wanted
-                and v.own == wanted[name].own
+                and _equally_long(v, wanted[name])
                 and _quantity_role(group, name) is None
             }
             if truths:
@@ -287,34 +327,18 @@ def _quantity_role(group: str, name: str) -> str | None:
     return "log_joint" if name in _LOG_JOINT else None
 
 
-def _with_axes(
-    name: str, dataset: h5py.Dataset, header: ArrayHeader, dims: tuple[str, ...]
-) -> Variable:
-    """A variable with its axes sorted by the names of its dimensions."""
-    groups = (SIMULATIONS, CHAINS, DRAWS)
-    places = [[i for i, dim in enumerate(dims) if dim in group][:1] for group in groups]
-    special = [i for place in places for i in place]
-    own = [i for i in range(len(dims)) if i not in special]
-    sims, chains, draws = (header.shape[place[0]] if place else None for place in places)
-    merged = None if draws is None and chains is None else (draws or 1) * (chains or 1)
-    if 0 in header.shape:
-        merged = None
-    return Variable(
-        name=name,
-        dataset=dataset,
-        dtype=header.dtype,
-        axes=(*special, *own),
-        sims=sims,
-        draws=merged,
-        own=tuple(header.shape[i] for i in own),
-    )
+def _equally_long(one: Variable, other: Variable) -> bool:
+    """Whether the own axes of two variables have the same lengths, by their names if these are
+    the same."""
+    mine, others = one.lengths, other.lengths
+    return mine == others if mine.keys() == others.keys() else one.own == other.own
 
 
 def _common_working_dtype(variables: Sequence[Variable]) -> np.dtype[np.generic]:
     """The type that holds the numbers of all these variables once they are read."""
-    return np.result_type(*(working_dtype(v.dtype) for v in variables))
+    return np.result_type(*(working_dtype(v.header.dtype) for v in variables))
 
 
 def _declared_dtype(variables: Sequence[Variable]) -> np.dtype[np.generic]:
     """The type that holds the numbers of all these variables as the file has them."""
-    return np.result_type(*(v.dtype for v in variables))
+    return np.result_type(*(v.header.dtype for v in variables))

@@ -33,17 +33,22 @@ def upright(
 
     Raises:
         AmbiguousOrder: where a few simulations of many parameters, turned, are many of a few.
+        ValueError: where some of them stand in the other direction than the order says.
     """
+    shapes = {role: arrays[role].shape for role in ("theta", "x", "theta_q") if role in arrays}
     if order in ("DKN", "DNK"):
+        _check_last(shapes, order)
         return _turned(arrays), "NKD" if order == "DKN" else "KND", ()
-    theta, q = arrays["theta"].shape, arrays["theta_q"].shape
-    x = arrays["x"].shape if "x" in arrays else ()
+    theta, q, x = shapes["theta"], shapes["theta_q"], shapes.get("x", ())
     if order is not None or len(theta) != 2 or not _fit(theta[::-1], q[::-1], x[::-1]):
         return arrays, order, ()
     if _fit(theta, q, ()) and theta[0] >= theta[1]:
         return arrays, order, ()
+    # Draws on the last axis, theta_q (N, D, K), read backwards as D simulations of N parameters.
+    draws_last = q[:2] == theta and (not x or x[0] == theta[0])
+    if draws_last and (theta[0] >= theta[1] or theta[0] >= _FEW):
+        return arrays, order, ()
     if not _fit(theta, q, x):
-        shapes = {role: arrays[role].shape for role in ("theta", "x", "theta_q") if role in arrays}
         return _turned(arrays), None, (
             f"Axes were reversed, as MATLAB, Julia and R store them: {roles.shapes_text(shapes)} "
             f"are read as {theta[1]:,} simulations of {theta[0]:,} parameters.",
@@ -69,6 +74,23 @@ def _fit(theta: tuple[int, ...], q: tuple[int, ...], x: tuple[int, ...]) -> bool
     if len(q) == 2 and d == 1:
         q = (*q, 1)
     return len(q) == 3 and q[2] == d and n in q[:2] and (not x or x[0] == n)
+
+
+def _check_last(shapes: Mapping[str, tuple[int, ...]], order: Order) -> None:
+    """Refuse an order that reverses theta and x where these have their simulations first."""
+    n = shapes["theta_q"][-1:] if order == "DKN" else shapes["theta_q"][-2:][:1]
+    others = [role for role in ("theta", "x") if role in shapes and shapes[role][-1:] != n]
+    if others:
+        alone = len(others) == len(shapes) - 1  # theta_q is the only one that is reversed
+        remedy = (
+            "Save theta_q.T and leave the order out."
+            if alone
+            else f"Reverse {roles.names_text(others)} too: {others[0]} = {others[0]}.T."
+        )
+        raise ValueError(
+            f"In the order {order} the axes of all arrays are reversed: theta (D, N), x (..., N); "
+            f"got {roles.shapes_text(shapes)}. {remedy}"
+        )
 
 
 def _turned(arrays: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 SIMULATIONS = frozenset(
     {"sim", "sims", "sim_id", "simulation", "simulations", "simulation_id", "dataset", "datasets"}
 )
@@ -23,3 +25,16 @@ DRAW_COLUMNS = DRAWS | {
 """Names of the column of draws."""
 CHAIN_COLUMNS = CHAINS | {"chain_id", "iteration", "iterations", "iter"}
 """Names of columns that number draws together, or beside one of draws."""
+NUMBERS = frozenset({"index", "id", "row", "row_id", "row_number"})
+"""Names of a column that numbers rows of whatever."""
+_ROW_LABEL = re.compile(r"|unnamed: \d+|level_\d+|\.\.\.1")
+
+
+def plain_name(column: str) -> str:
+    """A column's name without capitals, blanks and R's leading point."""
+    return column.strip().lower().lstrip(".")
+
+
+def is_row_label(column: str) -> bool:
+    """Whether a column's name is that under which pandas or R save the labels of rows."""
+    return _ROW_LABEL.fullmatch(column.strip().lower()) is not None

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles, source
-from validation_core.tables.hdf5_arrays import text_labels
 from validation_core.tables.hdf5_file import Hdf5File, HdfMember, is_dataset
 from validation_core.tables.memory_arrays import MemoryArrays
 from validation_core.tables.records import records_of
@@ -63,7 +62,7 @@ def hdf5_result(
     frame, true = (_numbers(file.members(members[name])) for name in (POSTERIOR, TRUTHS))
     searched = members.get(SEARCHED)
     text = searched is not None and is_dataset(searched) and searched.dtype.kind == "O"
-    wanted = list(map(str, text_labels(file, searched))) if text else []
+    wanted = list(map(str, file.texts(searched))) if text else []
     names = [name for name in (wanted or frame) if name in frame and name in true]
     used = {
         f"{group}/{name}": file.header(datasets[name], name)

@@ -12,14 +12,19 @@ from validation_core.tables.long_table import LongTable
 from validation_core.tables.melted_table import find_melted, unmelted
 from validation_core.tables.probability_table import ProbabilityTable, class_columns
 from validation_core.tables.rank_table import (
+    RANKED,
     LongRankTable,
     WideRankTable,
     is_long_rank_table,
     rank_columns,
 )
+from validation_core.tables.row_numbers import row_numbers
 from validation_core.tables.source import ArraySource
 from validation_core.tables.two_sample_table import SIDE, TwoSampleTable
 from validation_core.tables.wide_table import WideTable
+
+_IN_ANY_ORDER = ("p", "q", *RANKED, "x_rep", "theta_o")
+"""Arrays whose rows are those of no other."""
 
 
 def column_table(
@@ -40,14 +45,15 @@ def column_table(
     if SIDE in columns.types and columns.types[SIDE] is None and not _numbered(columns):
         return TwoSampleTable(columns)
     named = {name for given in resolve_names(chosen or {}, (stem,)).values() for name in given}
-    given = None if stem in named else chosen_columns(chosen or {}, columns.types)
+    own, role = stem in named, next(iter(roles.find_roles([stem]).found), "")
+    given = None if own else chosen_columns(chosen or {}, columns.types)
     if given is None and not _numbered(columns):
         if is_long_rank_table(columns):
             return LongRankTable(columns, limit)
-        ranks = () if stem in named or _is_role(stem) else rank_columns(columns)
+        ranks = rank_columns(columns, role) if role in ("", *RANKED) and not own else None
         if ranks:
             return WideRankTable(columns, ranks)
-        classes = None if stem in named or _is_role(stem) else class_columns(columns)
+        classes = class_columns(columns) if role in ("", "probabilities") and not own else None
         if classes:
             return ProbabilityTable(columns, classes)
     melted = None if given else find_melted(columns)
@@ -65,8 +71,9 @@ def column_table(
             f"theta=NAME; got {got} of the columns {roles.names_text(columns.types)}. Name these "
             f"too."
         )
-    if stem in named or _is_role(stem):
-        return WideTable(columns, stem)
+    if own or role:
+        in_order = role not in _IN_ANY_ORDER
+        return WideTable(columns, stem, row_numbers(columns, in_order=in_order))
     return ListedColumns(
         columns, stem, {name for names in (given or {}).values() for name in names}
     )
@@ -75,8 +82,3 @@ def column_table(
 def _numbered(columns: CheckedColumns) -> bool:
     """Whether the rows are numbered as a long table's are."""
     return {"sim", "draw"} <= columns.types.keys()
-
-
-def _is_role(stem: str) -> bool:
-    """Whether a file is named as an array of a table is."""
-    return bool(roles.find_roles([stem]).found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
@@ -31,6 +31,8 @@ _HEAD = 2**16  # of these, as many as usually do
 _CSV_BLOCK = 2**23
 _SAID = 160
 _LOOKED_AT = 100  # rows that tell how a file writes its numbers
+_WHOLE = re.compile(r"[+-]?\d*")
+_UNLIKELY = 0.01  # chance of a row of whole numbers to be 0, 1, 2, ...
 _MARKS = ",;\t|"
 _SPACES = " "  # a mark of any width
 _FLOAT = np.dtype(np.float64)
@@ -38,9 +40,11 @@ _BOM = b"\xef\xbb\xbf"
 _NOT_A_COMMENT = (b"#N/A", b"#NA")  # missing values of Excel
 _MISSING = frozenset({"", "na", "n/a", "#n/a", "null", "none", "nan", "-nan"})
 _LIKE_A_NUMBER = re.compile(r"[+-]?[.,]?\d")
-# A comma before exactly three digits may be of thousands.
-_NUMBER_WITH_COMMA = re.compile(rb"(?<![\d.,])(?:0,\d|\d{4,},\d|\d+,(?!\d{3}(?!\d))\d)")
-_NUMBER_WITH_POINT = re.compile(rb"\d\.\d(?!\d\d[\d.]*,\d)")  # not of thousands: 1.234,5
+# A comma, or a point, before exactly three digits may be of thousands.
+_DECIMAL_COMMA = re.compile(r"[+-]?(?:0?,\d|\d{4,},\d|\d+,(?!\d{3}(?!\d))\d)")
+_POINT = re.compile(r"\d\.\d")
+_POINTS_OF_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?")
+_UP_TO_999 = re.compile(r"[+-]?\d{1,3}")
 
 
 class CsvColumns:
@@ -77,7 +81,12 @@ class CsvColumns:
         line, self.notes = _decoded(lines[at])
         self._mark = mark or _mark_of(line, _first_row(lines[at + 1 :]))
         fields = _fields(line, self._mark)
-        if all(_is_number(field) for field in fields):
+        if _are_places(fields, lines[at + 1 :], self._mark):
+            shown = f"0 to {len(fields) - 1}" if len(fields) > 1 else "0"
+            self.notes += (f"The first line, {shown}, is read as the names of columns, as pandas "
+                           "writes them.",)  # fmt: skip
+            at += 1
+        elif all(_is_number(field) for field in fields):
             names = _fields(_decoded(comment)[0].lstrip("# "), self._mark)
             if len(names) != len(fields) or all(_is_number(name) for name in names):
                 names = [f"column_{i + 1}" for i in range(len(fields))]
@@ -88,13 +97,16 @@ class CsvColumns:
         self._names = _as_many([field.lstrip("# ").strip() for field in fields], rows, self._mark)
         _check_first_row(self._names, rows, self._mark)
         check_column_names(self._names)
-        self._decimal = _decimal(rows, self._mark)
+        some = _looked_at(rows, self._mark)
+        self._decimal = _decimal([field for row in some for field in row])
         if (units := _units_end(rows, len(self._names), self._mark, self._decimal)) is not None:
             shown = roles.label(_decoded(rows[units - 1])[0])
             self.notes += (f"The line below the names of columns has no number: {shown!r}, read "
                            "as their units.",)  # fmt: skip
             at, rows = at + units, rows[units:]
         self._begin += sum(map(len, lines[:at]))
+        if self._decimal == ".":
+            _check_points(self._names, some, self._mark)
         texts = _texts(rows, len(self._names), self._mark, self._decimal)
         self.columns = [
             Column(name, None if name == "" or text else _FLOAT)
@@ -251,24 +263,70 @@ def _as_many(names: list[str], rows: Sequence[bytes], mark: str) -> list[str]:
     return names
 
 
-def _decimal(rows: Sequence[bytes], mark: str) -> str:
-    """The decimal sign of numbers: a comma only where that is no mark and no point is."""
-    some = b"\n".join(rows[:_LOOKED_AT])
-    comma = mark != "," and _NUMBER_WITH_COMMA.search(some)
-    return "," if comma and not _NUMBER_WITH_POINT.search(some) else "."
+def _looked_at(rows: Sequence[bytes], mark: str) -> list[list[str]]:
+    """The fields of the first rows."""
+    return [
+        [field.strip() for field in _fields(_decoded(row)[0], mark)]
+        for row in rows[:_LOOKED_AT]
+        if not _is_passed_over(row)
+    ]
+
+
+def _decimal(fields: Sequence[str]) -> str:
+    """The decimal sign of numbers: a comma only where some cannot be of thousands, and points
+    can."""
+    comma = any(map(_DECIMAL_COMMA.match, fields))
+    return "," if comma and not _decimal_points(fields) else "."
+
+
+def _decimal_points(fields: Sequence[str]) -> bool:
+    """Whether some number has a point that cannot be of thousands."""
+    return any(_POINT.search(f) and not _POINTS_OF_THOUSANDS.fullmatch(f) for f in fields)
+
+
+def _check_points(names: Sequence[str], rows: Sequence[Sequence[str]], mark: str) -> None:
+    """Refuse points that may be decimal or of thousands: 377 beside 1.921, and no 0.5.
+
+    Raises:
+        ValueError: where nothing tells.
+    """
+    if mark == "," or _decimal_points([field for row in rows for field in row]):
+        return
+    for j, name in enumerate(names):
+        column = [row[j] for row in rows if j < len(row) and row[j].lower() not in _MISSING]
+        large = [field for field in column if _POINTS_OF_THOUSANDS.fullmatch(field)]
+        small = [field for field in column if _UP_TO_999.fullmatch(field)]
+        if large and small and len(large) + len(small) == len(column):
+            given = _separator(mark)
+            of_thousands = _pandas_line({**given, "decimal": ",", "thousands": "."})
+            raise ValueError(
+                f"A point is a decimal sign, or a mark of thousands; got {large[0]!r} beside "
+                f"{small[0]!r} in the column {roles.label(name)!r}, which may be either. Where it "
+                f"is of thousands: {of_thousands} Where it is decimal: {_pandas_line(given)}"
+            )
 
 
 def _texts(rows: Sequence[bytes], count: int, mark: str, decimal: str) -> list[bool]:
     """Whether each of `count` columns holds words: nothing like a number in the first rows."""
     words, numbers = [0] * count, [0] * count
-    for row in rows[:_LOOKED_AT]:
-        if not _is_passed_over(row):
-            for i, field in enumerate(_fields(_decoded(row)[0], mark)[:count]):
-                plain = field.strip().replace(decimal, ".")
-                number = _is_number(plain) or _LIKE_A_NUMBER.match(plain) is not None
-                numbers[i] += number
-                words[i] += not number and plain.lower() not in _MISSING
+    for fields in _looked_at(rows, mark):
+        for i, field in enumerate(fields[:count]):
+            plain = field.replace(decimal, ".")
+            number = _is_number(plain) or _LIKE_A_NUMBER.match(plain) is not None
+            numbers[i] += number
+            words[i] += not number and plain.lower() not in _MISSING
     return [word > 0 and number == 0 for word, number in zip(words, numbers, strict=True)]
+
+
+def _are_places(fields: Sequence[str], rows: Sequence[bytes], mark: str) -> bool:
+    """Whether a first line 0, 1, 2, ... names columns: no row of their numbers would be that."""
+    if [field.strip() for field in fields] != [str(i) for i in range(len(fields))]:
+        return False
+    values = [field for row in _looked_at(rows, mark) for field in row]
+    if not all(map(_WHOLE.fullmatch, values)):
+        return True
+    low = sum(value in fields for value in values)
+    return len(fields) > 1 and ((low + 1) / (len(values) + 1)) ** len(fields) < _UNLIKELY
 
 
 def _units_end(rows: Sequence[bytes], count: int, mark: str, decimal: str) -> int | None:
@@ -384,7 +442,8 @@ def _single_spaces(lines: bytes) -> bytes:
 
 _CONVERSION = re.compile(r"In CSV column #(\d+): Row #(\d+): .*invalid value '(.*)'", re.DOTALL)
 _EXPONENT_D = re.compile(r"[+-]?\d*[.,]?\d+[dD][+-]?\d+")
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}([ ,.'\u00a0\u202f]\d{3})+([.,]\d+)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}([ ,.'\u00a0\u202f]\d{3})+([.,]\d+)?")
+_MAYBE_DECIMAL = re.compile(r"[+-]?\d{1,3},\d{3}")
 _NO_VALUE = re.compile(r"[^\w\s]+|missing|unknown|inf(inity)?|n\.a\.|nil|undefined", re.IGNORECASE)
 
 
@@ -392,11 +451,14 @@ def _remedy(error: str, mark: str, decimal: str) -> str:
     """What to do about a value that is no number."""
     wrong = _CONVERSION.fullmatch(error)
     value = wrong[3].strip() if wrong else ""
-    given = {"sep": r"\s+" if mark == _SPACES else mark, "decimal": decimal}
+    given = {**_separator(mark), "decimal": decimal}
     if thousands := _THOUSANDS.fullmatch(value):
         given["thousands"] = thousands[1][0]
-        given["decimal"] = thousands[2][0] if thousands[2] else "."
+        given["decimal"] = thousands[2][0] if thousands[2] else decimal
         begin = "Where it has marks of thousands, write it without: "
+        if _MAYBE_DECIMAL.fullmatch(value):
+            as_decimal = _pandas_line({**_separator(mark), "decimal": ","})
+            begin = f"Where its comma is a decimal sign: {as_decimal} {begin}"
     elif _NO_VALUE.fullmatch(value):
         given["na_values"] = value
         begin = "Where it stands for a missing value, leave that empty: "
@@ -404,9 +466,19 @@ def _remedy(error: str, mark: str, decimal: str) -> str:
         return "Write its exponent with E, not D."
     else:
         return "Correct the file or save it again."
+    return f"{begin}{_pandas_line(given)}"
+
+
+def _separator(mark: str) -> dict[str, str]:
+    """The mark between columns as pandas knows it."""
+    return {"sep": r"\s+" if mark == _SPACES else mark}
+
+
+def _pandas_line(given: Mapping[str, str]) -> str:
+    """The line that reads a file with these options, and writes one that is read."""
     usual = {"sep": ",", "decimal": "."}
     options = "".join(f", {key}={val!r}" for key, val in given.items() if usual.get(key) != val)
-    return f"{begin}pandas.read_csv('FILE'{options}).to_csv('table.csv', index=False)."
+    return f"pandas.read_csv('FILE'{options}).to_csv('table.csv', index=False)."
 
 
 def _reason(error: BaseException, names: Sequence[str]) -> str:

@@ -47,5 +47,7 @@ def cut_to_shortest(q: Array) -> CutDraws:
     note = (
         f"Rows have {shortest:,} to {most:,} draws of q, NaN after them: {shortest:,} of each are "
         f"kept, picked at random."
+        if shortest < most
+        else f"Rows have {most:,} draws of q, NaN after them."
     )
     return CutDraws(draws_at(q, columns), columns, (note,))

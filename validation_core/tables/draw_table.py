@@ -109,6 +109,8 @@ class DrawTable:
     around: float | None
     discrete: tuple[int, ...]
     dropped: Mapping[str, int]
+    saved_rows: Integers | None
+    """Places (N,) of the rows among those that were saved; None where none was left out."""
     mistakes: tuple[Correction, ...]
     corrected: tuple[Correction, ...]
     read_as: tuple[str, ...]
@@ -184,6 +186,7 @@ def read_draw_table(arrays: Arrays, options: ReadingOptions, declared: Declared)
         saved.arrays, observed=read.observed is not None, weighted={*weights.WEIGHTS} <= {*logs}
     )
     dropped |= unique.dropped
+    kept = np.flatnonzero(finite)[unique.kept]
     made = (*corrected.made, *thinned, *([corrections.ONE_ROW] if "one_row" in wanted else []))
     return DrawTable(
         rows=rows,
@@ -198,6 +201,7 @@ def read_draw_table(arrays: Arrays, options: ReadingOptions, declared: Declared)
         around=width,
         discrete=read.discrete,
         dropped=dropped,
+        saved_rows=kept if len(kept) < len(finite) else None,
         mistakes=(*corrected.mistakes, *corrections.offered(rows.theta, rows.q)),
         corrected=made,
         read_as=(
@@ -397,6 +401,8 @@ class _UniqueRows(NamedTuple):
     """Rows without those that repeat others."""
 
     rows: DrawRows
+    kept: NDArray[np.bool_]
+    """Which of the rows they are."""
     dropped: dict[str, int]
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -410,8 +416,11 @@ def _without_repeats(rows: DrawRows, *, few: bool) -> _UniqueRows:
     rows = rows.kept(~again)
     copies = repeats.copies_of_theta(rows.theta, few=few)
     left_out = {"another row has the same theta and x": again, repeats.SAME_THETA: copies}
+    kept = ~again
+    kept[kept] = ~copies
     return _UniqueRows(
         rows.kept(~copies),
+        kept,
         {reason: int(out.sum()) for reason, out in left_out.items() if out.any()},
         repeats.dropped_copy_warnings(copies),
         repeats.dropped_repeat_warnings(again),

@@ -13,7 +13,7 @@ from validation_core.tables import roles
 from validation_core.tables.draw_order import kept_columns
 from validation_core.tables.records import field_labels, fields_array, fields_header, fields_read
 from validation_core.tables.source import ArrayHeader, Order, label_header
-from validation_core.text import count_text
+from validation_core.text import count_text, list_text
 from validation_core.types import Integers
 
 # Roles of which no row has an array of its own.
@@ -63,6 +63,23 @@ def _as_numbers(headers: Mapping[str, ArrayHeader]) -> dict[str, ArrayHeader]:
     }
 
 
+def _check_order(events: Mapping[str, Mapping[str, ArrayHeader]], about: str) -> None:
+    """Refuse draws without names beside true values whose names come in several orders.
+
+    Raises:
+        ValueError: where nothing tells whose draws are whose.
+    """
+    every = [h for h in events.values() if {"theta", "theta_q"} <= h.keys()]
+    orders = {names for headers in every if (names := headers["theta"].dtype.names)}
+    if len(orders) > 1 and any(not headers["theta_q"].dtype.names for headers in every):
+        shown = [roles.names_text(names) for names in sorted(orders)[:2]]
+        raise ValueError(
+            f"{about} whose draws have no names must name theta in one order; got "
+            f"{list_text(shown)}. Save theta_q by the same names, or theta in the order of its "
+            "columns."
+        )
+
+
 class EventRows:
     """theta (N, D), x (N, ...), theta_q (N, K, D) and more from N parts of one simulation each.
 
@@ -86,6 +103,7 @@ class EventRows:
         about: str,
     ) -> None:
         self._load, self._about = load, about
+        _check_order(events, about)
         self._events, self._given = list(events), events
         self._first = events[self._events[0]]
         usual = [r for r in self._first if all(r in headers for headers in events.values())]
@@ -96,10 +114,13 @@ class EventRows:
             name: fields_read({role: h.dtype for role, h in headers.items()})
             for name, headers in events.items()
         }
+        self._check_fields(usual)
+        first = self._fields[self._events[0]]
+        self._fields = {name: {r: first[r] for r in usual if r in first} for name in events}
         sizes = {name: _shapes(headers) for name, headers in events.items()}
         odd = [name for name, size in sizes.items() if size is None]
         counts = {size[1] for size in sizes.values() if size}
-        if odd or len(counts) > 1 or self._field_sets() > 1:
+        if odd or len(counts) > 1:
             shown = odd[:1] or [n for n, s in sizes.items() if s and s[1] != max(counts)][:1]
             listed = "; ".join(self._text(name) for name in [self._events[0], *shown])
             raise ValueError(
@@ -121,8 +142,18 @@ class EventRows:
                 f"kept, picked at random.",
             )
 
-    def _field_sets(self) -> int:
-        return len({fields.get("theta_q", ()) for fields in self._fields.values()})
+    def _check_fields(self, usual: Sequence[str]) -> None:
+        """Refuse parts of which one has other names than the first, in whatever order."""
+        first = self._events[0]
+        for name, fields in self._fields.items():
+            for role in usual:
+                here, there = (one.get(role, ()) for one in (fields, self._fields[first]))
+                if {*here} != {*there}:
+                    raise ValueError(
+                        f"{self._about} that hold one simulation each must have the same names; "
+                        f"got {role} with {roles.names_text(there)} in {roles.label(first)!r} and "
+                        f"{roles.names_text(here)} in {roles.label(name)!r}. Save the same in all."
+                    )
 
     def _text(self, name: str) -> str:
         shapes = {role: header.shape for role, header in self._given[name].items()}

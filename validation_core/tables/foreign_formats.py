@@ -27,14 +27,18 @@ class _Format(NamedTuple):
 _TORCH = _Format(
     "a PyTorch file (a pickle, never opened)",
     "Save its tensors: numpy.savez('table.npz', **{name: tensor.detach().numpy() for name, "
-    "tensor in torch.load('FILE', map_location='cpu').items()}). One tensor alone: "
+    "tensor in torch.load('FILE', map_location='cpu').items()}). A tuple or list of them: "
+    "numpy.savez('table.npz', **{name: tensor.detach().numpy() for name, tensor in "
+    "zip(('theta', 'x', 'theta_q'), torch.load('FILE', map_location='cpu'))}). One tensor alone: "
     "numpy.save('theta.npy', torch.load('FILE', map_location='cpu').detach().numpy()). Where they "
     "are bfloat16, write .float().numpy().",
 )
 _PICKLE = _Format(
     "a pickle, which is never opened here",
     "Where you trust it, save its arrays: numpy.savez('table.npz', "
-    "**pickle.loads(pathlib.Path('FILE').read_bytes())), or joblib.load('FILE') in its place.",
+    "**pickle.loads(pathlib.Path('FILE').read_bytes())), or joblib.load('FILE') in its place. "
+    "A tuple or list of them: numpy.savez('table.npz', **dict(zip(('theta', 'x', 'theta_q'), "
+    "pickle.loads(pathlib.Path('FILE').read_bytes())))).",
 )
 _FRAME = _Format(
     "a pickled frame of pandas, which is never opened here",
@@ -101,6 +105,7 @@ _UTF16 = _Format(
 )
 _FIRST_BYTES = {
     b"version https://git-lfs": _LFS,
+    b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.": _TORCH,  # as it saved before version 1.6
     b"CDF": _NETCDF3,
     b"ARROW1": _FEATHER,
     b"FEA1": _FEATHER,

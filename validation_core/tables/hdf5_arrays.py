@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -14,26 +14,27 @@ from validation_core.tables import roles
 from validation_core.tables.axis_names import DRAWS, SIMULATIONS
 from validation_core.tables.chosen import Chosen, resolve_names
 from validation_core.tables.hdf5_file import (
+    MOST_TEXTS,
     Hdf5File,
     HdfMember,
-    axis_texts,
     is_bare_dimension,
     is_dataset,
     is_dimension_scale,
 )
+from validation_core.tables.named_axes import NO_AXES, Arranged, arrange_table
 from validation_core.tables.source import BROKEN, ArrayHeader, Order, label_header
 
 if TYPE_CHECKING:
     import h5py
 
-_NAMES = 4096  # labels that are read
-_TEXT = 2**20  # bytes of them
+_GROUPS, _DEPTH = 64, 3  # looked at within one group, and groups within groups
 _SHARED_NAME = "_nc4_non_coord_"  # before an array's name that an axis of netCDF has too
-_LABELS = {"theta": "theta_names", "x": "x_names"}
+_LABELS = {"theta": "theta_names", "theta_q": "theta_names", "x": "x_names"}
 
 
 class Hdf5Arrays:
-    """The arrays at the root of an HDF5 file, or in the one group whose arrays have known roles.
+    """The arrays at the root of an HDF5 file, or in the one group whose arrays have known roles,
+    however deep.
 
     Where these make no table, or lack an array that the user has chosen, those of every group are
     added as `group/array`.
@@ -52,6 +53,8 @@ class Hdf5Arrays:
         self.order: Order | None = None
         self.notes: tuple[str, ...] = ()
         self._texts: dict[str, h5py.Dataset] = {}
+        self._names: dict[str, tuple[str, ...]] = {}
+        self._arranged: dict[str, Arranged] = {}
 
     def close(self) -> None:
         self._file.close()
@@ -66,11 +69,7 @@ class Hdf5Arrays:
         here = _datasets(root)
         if self._whole(here):
             return here
-        inside = {
-            name: _datasets(self._file.members(group))
-            for name, group in list(root.items())[:64]
-            if not is_dataset(group)
-        }
+        inside = dict(self._groups(root))
         fitting = [name for name, datasets in inside.items() if roles.find_roles(datasets).found]
         if roles.find_roles(here).found or self._chosen:
             fitting = []
@@ -81,6 +80,17 @@ class Hdf5Arrays:
             )
         plain = inside.pop(fitting[0]) if fitting else here
         return plain if self._whole(plain) else {**plain, **_by_path(inside)}
+
+    def _groups(
+        self, members: Mapping[str, HdfMember], prefix: str = "", depth: int = 0
+    ) -> Iterator[tuple[str, dict[str, h5py.Dataset]]]:
+        """The datasets of each group by its path, and of those within it."""
+        for name, group in list(members.items())[:_GROUPS]:
+            if not is_dataset(group):
+                own = self._file.members(group)
+                yield f"{prefix}{name}", _datasets(own)
+                if depth < _DEPTH:
+                    yield from self._groups(own, f"{prefix}{name}/", depth + 1)
 
     def _whole(self, datasets: Mapping[str, h5py.Dataset]) -> bool:
         """Whether datasets make a table or two samples, and hold every array that was chosen."""
@@ -97,8 +107,10 @@ class Hdf5Arrays:
 
     def headers(self) -> Mapping[str, ArrayHeader]:
         found = self._roles(self._found)
-        chosen = resolve_names(self._chosen, self._found).values()
-        used = {*found.values(), *(name for several in chosen for name in several)}
+        chosen = resolve_names(self._chosen, self._found)
+        role_of = {name: role for role, several in chosen.items() for name in several}
+        role_of |= {name: role for role, name in found.items()}
+        used = role_of.keys()
         listed = not roles.roles_complete(found)  # the user is asked which of them is what
         declared: dict[str, ArrayHeader] = {}
         unread: list[str] = []
@@ -114,14 +126,32 @@ class Hdf5Arrays:
         for name in unread if listed else ():
             with suppress(*BROKEN):  # one that cannot be read is none to choose
                 declared[name] = self._file.header(self._found[name], name)
-        for role, labels in _LABELS.items():
-            texts = axis_texts(self._found[found[role]]) if role in found else None
-            if labels not in found and texts is not None and texts.size <= _NAMES:
-                self._texts[labels] = texts
-                declared[labels] = label_header(texts.size)
-        if "theta_q" in found:
-            self.order = _axis_order(self._file.dims(self._found[found["theta_q"]]))
-        return declared
+        numbers = {n: one for n, one in declared.items() if n in used and n not in self._texts}
+        return declared | self._by_axes(numbers, role_of)
+
+    def _by_axes(
+        self, declared: Mapping[str, ArrayHeader], role_of: Mapping[str, str]
+    ) -> dict[str, ArrayHeader]:
+        """Headers of arrays as they stand by their named axes, and of the labels along these."""
+        names = sorted(declared, key=lambda name: role_of[name] != "theta")
+        axes = {name: self._file.axes(self._found[name]) for name in names}
+        fit = {name for name in names if len(axes[name].dims) == len(declared[name].shape)}
+        given = [(role_of[name], axes[name] if name in fit else NO_AXES) for name in names]
+        for name, arranged in zip(names, arrange_table(given), strict=True):
+            role, labels = role_of[name], _LABELS.get(role_of[name], "")
+            if arranged is not None:
+                self._arranged[name] = arranged
+                self.notes += arranged.notes
+            if role == "theta_q":
+                self.order = "NKD" if arranged else _axis_order(axes[name].dims)
+            columns = arranged.names if arranged else axes[name].names
+            if labels and columns and labels not in role_of.values():
+                self._names.setdefault(labels, columns)
+        stand = {name: one.shape(declared[name].shape) for name, one in self._arranged.items()}
+        return {
+            **{name: ArrayHeader(shape, declared[name].dtype) for name, shape in stand.items()},
+            **{labels: label_header(len(columns)) for labels, columns in self._names.items()},
+        }
 
     def _is_text(self, dataset: h5py.Dataset, found: Mapping[str, str], name: str) -> bool:
         """Whether a dataset holds labels of no fixed length, few enough to be read."""
@@ -131,7 +161,7 @@ class Hdf5Arrays:
         try:
             text = h5py.check_string_dtype(dataset.dtype)
             cells = h5py.check_ref_dtype(dataset.dtype) is h5py.Reference
-            many = math.prod(dataset.shape or ()) > _NAMES or dataset.shape is None
+            many = math.prod(dataset.shape or ()) > MOST_TEXTS or dataset.shape is None
             free = cells or (text is not None and text.length is None)
             return name in labels and free and not many
         except BROKEN:
@@ -139,32 +169,13 @@ class Hdf5Arrays:
 
     def load(self, name: str) -> NDArray[np.generic]:
         if name in self._texts:
-            return text_labels(self._file, self._texts[name])
+            return self._file.texts(self._texts[name])
+        if name in self._names:
+            return np.array([roles.label(one) for one in self._names[name]])
         array = self._file.load(self._found[name], name)
         self.notes += self._file.new_notes()
-        return array
-
-
-def text_labels(file: Hdf5File, dataset: h5py.Dataset) -> NDArray[np.generic]:
-    """Read texts of no fixed length, those of a cell array of MATLAB too.
-
-    They are read one by one: a file may repeat a long one endlessly.
-
-    Args:
-        file: the open file.
-        dataset: holds texts, or references to arrays of characters.
-    """
-    if math.prod(dataset.shape or ()) > _NAMES:
-        return np.array([], label_header(0).dtype)
-    labels = np.full(dataset.size or 0, "", label_header(dataset.size or 0).dtype)
-    length = 0
-    for i, place in enumerate(np.ndindex(*(dataset.shape or ()))):
-        text = file.text(dataset[place])
-        length += len(text)
-        if length > _TEXT:
-            break
-        labels[i] = roles.label(text)
-    return labels
+        arranged = self._arranged.get(name)
+        return array if arranged is None else arranged.of(array)
 
 
 def _datasets(members: Mapping[str, HdfMember]) -> dict[str, h5py.Dataset]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 
 from validation_core.tables import roles
 from validation_core.tables.hdf5_storage import check_storage, is_unwritten, read_numbers
+from validation_core.tables.named_axes import Axes, named_axes
 from validation_core.tables.source import BROKEN, ArrayHeader, as_working_dtype
 from validation_core.text import count_text
 
@@ -26,6 +29,11 @@ _JULIA = b"HDF5-based Julia Data Format"  # in the user block of JLD2
 _REVERSED = {"MATLAB_class": "MATLAB", "rhdf5-NA.OK": "R"}  # programs by what they give a dataset
 _ATTRIBUTE = 4096  # bytes of one that is read
 _LONGEST_TEXT = 4096  # characters of a text of MATLAB
+MOST_TEXTS = 4096
+"""Labels of no fixed length that are read."""
+MOST_LABELS, LONGEST_LABEL = 2**15, 200
+"""Texts along an axis that are read, and characters of each."""
+_TEXT = 2**20  # characters of all of them
 _BARE = b"This is a netCDF dimension but not a netCDF variable"
 
 
@@ -200,8 +208,61 @@ class Hdf5File:
         notes, self._notes = tuple(self._notes), []
         return notes
 
+    def axes(self, dataset: h5py.Dataset) -> Axes:
+        """Return the names of a dataset's axes and the labels along them."""
+        dims = self.dims(dataset)
+        return named_axes(dims, [self._labels(dataset, axis) for axis in range(len(dims))])
+
+    def _labels(self, dataset: h5py.Dataset, axis: int) -> NDArray[np.generic] | None:
+        """The labels along an axis, as a coordinate of netCDF has them; None where unread."""
+        with suppress(*BROKEN):
+            scale = dataset.dims[axis][0] if len(dataset.dims[axis]) else None
+            if scale is None or is_bare_dimension(scale) or scale.shape != (dataset.shape[axis],):
+                return None
+            if scale.dtype.kind in "fiub" and 8 * len(scale) <= self._limit:
+                self.header(scale, "labels")
+                told, self._notes = self._notes, []
+                try:
+                    return self.load(scale, "labels")
+                finally:
+                    self._notes = told  # without those on what no test reads
+            if len(scale) <= MOST_LABELS:
+                return self.texts(scale, LONGEST_LABEL, MOST_LABELS)
+            note = (
+                f"Labels along {roles.label(self.dims(dataset)[axis])} are more than "
+                f"{MOST_LABELS:,} texts, which are not read: arrays are paired there by position."
+            )
+            self._notes += [] if note in self._notes else [note]
+        return None
+
+    def texts(
+        self, dataset: h5py.Dataset, longest: int = roles.LABEL_LENGTH, most: int = MOST_TEXTS
+    ) -> NDArray[np.generic]:
+        """Return texts of no fixed length, those of a cell array of MATLAB too.
+
+        They are read one by one: a file may repeat a long one endlessly.
+
+        Args:
+            dataset: holds texts, or references to arrays of characters.
+            longest: characters that are kept of each.
+            most: texts that are read; none of more.
+        """
+        if math.prod(dataset.shape or ()) > most:
+            return np.array([], np.str_)
+        labels = np.full(dataset.size or 0, "", np.dtype((np.str_, longest)))
+        length = 0
+        for i, place in enumerate(np.ndindex(*(dataset.shape or ()))):
+            text = self.text(dataset[place])
+            length += len(text)
+            if length > _TEXT:
+                break
+            labels[i] = roles.label(text, longest)
+        return labels
+
     def dims(self, dataset: h5py.Dataset) -> tuple[str, ...]:
         """Return the names of a dataset's axes, as netCDF stores them; none where unknown."""
+        if self._reversed_by(dataset):
+            return ()
         try:
             scales = [len(axis) and axis[0].name for axis in dataset.dims]
             if scales and all(scales):
@@ -248,21 +309,6 @@ def is_bare_dimension(dataset: h5py.Dataset) -> bool:
         return isinstance(name, bytes) and name.startswith(_BARE)
     except BROKEN:
         return False
-
-
-def axis_texts(dataset: h5py.Dataset) -> h5py.Dataset | None:
-    """The texts that label each place of a dataset's last axis, as a coordinate of netCDF does."""
-    import h5py
-
-    try:
-        axis = dataset.dims[len(dataset.dims) - 1] if len(dataset.dims) > 1 else ()
-        for scale in (axis[i] for i in range(len(axis))):
-            text = h5py.check_string_dtype(scale.dtype)
-            if text is not None and scale.shape == dataset.shape[-1:]:
-                return scale
-    except BROKEN:
-        return None
-    return None
 
 
 def _attribute(dataset: h5py.Dataset, name: str) -> Any:

@@ -24,6 +24,7 @@ from validation_core.tables.indexed_draws import (
     is_numbered_series,
     length_of,
 )
+from validation_core.tables.labelled_arrays import without_labels
 from validation_core.tables.listed_columns import ListedColumns
 from validation_core.tables.long_table import LongTable
 from validation_core.tables.memory_arrays import MemoryArrays
@@ -67,11 +68,14 @@ def read_in_memory(value: Any, **options: Unpack[Reading]) -> Upload:
         if isinstance(reader, LongTable) and reader.named:
             wanted = replace(wanted, arrays=None)
         return read_source(reader, math.inf, wanted, columns=isinstance(reader, ListedColumns))
-    named = in_order_of_theta(with_labels(value))
+    alike = without_labels(value)
+    labelled = with_labels(alike.values)
+    named = in_order_of_theta(labelled.values)
     plain = plain_values(named.values)
     wanted = replace(wanted, missing=wanted.missing or plain.missing)
-    notes = (*named.notes, *plain.notes)
-    reader = RecordArrays(MemoryArrays(arrays_of(plain.values), notes), wanted.arrays)
+    notes = (*alike.notes, *labelled.notes, *named.notes, *plain.notes)
+    arrays = MemoryArrays(arrays_of(plain.values), notes, alike.order)
+    reader = RecordArrays(arrays, wanted.arrays)
     return read_source(reader, math.inf, wanted)
 
 

@@ -13,7 +13,13 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from validation_core.tables import roles
-from validation_core.tables.axis_names import CHAIN_COLUMNS, DRAW_COLUMNS, SIMULATION_COLUMNS
+from validation_core.tables.axis_names import (
+    CHAIN_COLUMNS,
+    DRAW_COLUMNS,
+    SIMULATION_COLUMNS,
+    is_row_label,
+    plain_name,
+)
 from validation_core.tables.chosen import Chosen, resolve_names
 
 COLUMN_ROLES = ("sim", "draw", "truth", "theta", "theta_q", "x")
@@ -29,7 +35,6 @@ _TRUE = re.compile(
 _DRAWN = re.compile(
     r"(?:theta_q|q|posterior|post|sample|draw)[_.](.+)|(.+)[_.](?:q|post|draw|sample)"
 )
-_UNNAMED = re.compile(r"|unnamed: \d+|index|level_\d+|\.\.\.1")  # columns of row labels
 
 
 class LongLayout(NamedTuple):
@@ -184,10 +189,10 @@ def _pairs(free: Sequence[str], given: Mapping[str, Sequence[str]]) -> list[tupl
     if "theta" in given or "theta_q" in given:
         wanted = {*given.get("theta", given.get("theta_q", ()))}
         return [p for p in _pairs(free, {}) if wanted & {*p}]
-    by_name = {_plain(name): name for name in free}
+    by_name = {plain_name(name): name for name in free}
     found: list[tuple[str, str]] = []
     for name in free:
-        plain = _plain(name)
+        plain = plain_name(name)
         match, drawn = _TRUE.fullmatch(plain), _DRAWN.fullmatch(plain)
         bare = ""
         if match:
@@ -212,15 +217,15 @@ def _drawn_names(bare: str) -> Iterator[str]:
 def _draw_columns(names: Sequence[str]) -> tuple[str, ...]:
     """The columns that number the draws: one of draws, with those of chains and iterations."""
     drawn = _first(names, ("draw", *DRAW_COLUMNS))
-    beside = [name for name in names if _plain(name) in CHAIN_COLUMNS]
+    beside = [name for name in names if plain_name(name) in CHAIN_COLUMNS]
     return (*beside, *([drawn] if drawn is not None else []))
 
 
 def _first(names: Sequence[str], wanted: Iterable[str]) -> str | None:
     """The first column of a wanted name; the first wanted name before all others."""
     ordered = list(wanted)
-    fits = [name for name in names if _plain(name) in ordered]
-    return min(fits, key=lambda name: _plain(name) != ordered[0], default=None)
+    fits = [name for name in names if plain_name(name) in ordered]
+    return min(fits, key=lambda name: plain_name(name) != ordered[0], default=None)
 
 
 def _starting(names: Sequence[str], stem: str) -> tuple[str, ...]:
@@ -228,13 +233,8 @@ def _starting(names: Sequence[str], stem: str) -> tuple[str, ...]:
     return tuple(name for name in names if name == stem or name.startswith(f"{stem}_"))
 
 
-def _plain(name: str) -> str:
-    """A column's name without capitals, blanks and R's leading point."""
-    return name.strip().lower().lstrip(".")
-
-
 def _is_row_label(name: str) -> bool:
-    return _UNNAMED.fullmatch(_plain(name)) is not None
+    return is_row_label(name) or plain_name(name) == "index"
 
 
 def without_stem(column: str, stem: str) -> str:

@@ -17,6 +17,7 @@ from validation_core.tables.source import ArrayHeader, Order, as_working_dtype, 
 from validation_core.text import first_text, list_text
 
 _ROW = 50  # bytes of the limit for each row: the rows are sorted by simulation
+_WHOLE = 2.0**53  # whole numbers from here on are not told apart
 _TRUTH_WORDS = frozenset({"1", "true", "truth", "t", "yes", "prior", "simulated", "injected"})
 
 
@@ -273,6 +274,13 @@ def _places_of_rows(
         raise ValueError(
             f"The columns {names} must hold whole numbers; got others. Number the simulations 0, "
             f"1, ... and the draws 0, 1, ..., with -1 for the true value."
+        )
+    if (np.abs(sim) >= _WHOLE).any():
+        raise ValueError(
+            f"Numbers of simulations must be below 2**53, beyond which they run together; got "
+            f"{np.abs(sim).max():.0f} in {roles.label(layout.sim)}. Number them 0, 1, ...: "
+            f"table['{roles.label(layout.sim)}'] = "
+            f"pandas.factorize(table['{roles.label(layout.sim)}'])[0]."
         )
     lowest = index.min() if index.size else 0
     if not len(sim) or (layout.in_rows and layout.marker is None and lowest < -1):

@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles, source
-from validation_core.tables.axis_names import CHAIN_COLUMNS, DRAW_COLUMNS, SIMULATION_COLUMNS
+from validation_core.tables.axis_names import (
+    CHAIN_COLUMNS,
+    DRAW_COLUMNS,
+    SIMULATION_COLUMNS,
+    plain_name,
+)
 from validation_core.tables.checked_columns import CheckedColumns
 from validation_core.tables.long_table import fill_first
 from validation_core.tables.memory_columns import MemoryColumns
@@ -37,19 +42,15 @@ def find_melted(columns: CheckedColumns) -> MeltedLayout | None:
     texts = [name for name, dtype in columns.types.items() if dtype is None]
     numbers = [name for name, dtype in columns.types.items() if dtype is not None]
     variable, value = _first(texts, _VARIABLE), _first(numbers, _VALUE)
-    index = [n for n in columns.types if _plain(n) in SIMULATION_COLUMNS]
-    index += [n for n in numbers if _plain(n) in DRAW_COLUMNS | CHAIN_COLUMNS]
+    index = [n for n in columns.types if plain_name(n) in SIMULATION_COLUMNS]
+    index += [n for n in numbers if plain_name(n) in DRAW_COLUMNS | CHAIN_COLUMNS]
     if variable is None or value is None or len(index) < 2:
         return None
     return MeltedLayout(tuple(dict.fromkeys(index)), variable, value, _first(numbers, _TRUE))
 
 
-def _plain(name: str) -> str:
-    return name.strip().lower().lstrip(".")
-
-
 def _first(names: Sequence[str], wanted: Sequence[str]) -> str | None:
-    by_name = {_plain(name): name for name in reversed(names)}
+    by_name = {plain_name(name): name for name in reversed(names)}
     return next((by_name[plain] for plain in wanted if plain in by_name), None)
 
 

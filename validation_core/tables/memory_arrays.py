@@ -18,14 +18,16 @@ class MemoryArrays:
         arrays: the arrays, those of an object within as `name/array`; where one object alone
             holds a table, its arrays are read.
         notes: notes on how they were read.
+        order: order of the axes of theta_q, where it is known.
     """
 
-    order: Order | None = None
-
     def __init__(
-        self, arrays: Mapping[str, NDArray[np.generic]], notes: tuple[str, ...] = ()
+        self,
+        arrays: Mapping[str, NDArray[np.generic]],
+        notes: tuple[str, ...] = (),
+        order: Order | None = None,
     ) -> None:
-        self._arrays, self.notes = dict(arrays), notes
+        self._arrays, self.notes, self.order = dict(arrays), notes, order
         if not _whole(arrays):
             groups: dict[str, dict[str, NDArray[np.generic]]] = {}
             for name, array in arrays.items():

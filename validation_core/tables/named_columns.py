@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from validation_core.tables import roles
+from validation_core.tables.axis_names import is_row_label
+from validation_core.tables.row_numbers import unread_row_numbers
 
 _DRAWS = ("theta_q", "theta_o")
 _PLAIN = {
@@ -22,7 +24,7 @@ _FRAME = ("columns", "to_numpy", "__getitem__")
 
 
 class NamedColumns(NamedTuple):
-    """Values by name, q's draws with their columns in theta's order, and notes on these."""
+    """Values by name, and notes on their columns."""
 
     values: dict[str, Any]
     notes: tuple[str, ...] = ()
@@ -50,7 +52,7 @@ def in_order_of_theta(given: Mapping[str, Any]) -> NamedColumns:
     found = roles.find_roles(list(values)).found
     for role, labels in _LABELS.items():
         if role in found and labels in found:
-            _check_order(role, columns_of(values[found[role]]), _texts(values[found[labels]]))
+            check_order(role, columns_of(values[found[role]]), _texts(values[found[labels]]))
     theta = columns_of(values[found["theta"]]) if "theta" in found else ()
     stated = _texts(values[found["theta_names"]]) if "theta_names" in found else ()
     notes: list[str] = []
@@ -68,9 +70,9 @@ def in_order_of_theta(given: Mapping[str, Any]) -> NamedColumns:
     return NamedColumns(values, tuple(notes))
 
 
-def with_labels(given: Mapping[str, Any]) -> dict[str, Any]:
+def with_labels(given: Mapping[str, Any]) -> NamedColumns:
     """Take ranks, PIT values, two samples and probabilities out of their frames, with the names of
-    their columns where none are given.
+    their columns where none are given; no frame keeps a column of row labels, as read_csv has it.
 
     Args:
         given: values by name; None for one that is missing.
@@ -79,6 +81,12 @@ def with_labels(given: Mapping[str, Any]) -> dict[str, Any]:
         ValueError: for a sample q whose columns have other names than p's.
     """
     values = {str(name): value for name, value in given.items() if value is not None}
+    notes: tuple[str, ...] = ()
+    for name, value in values.items():
+        names = columns_of(value) if is_frame(value) else ()
+        if unnamed := [column for column in names if is_row_label(column)]:
+            values[name] = value[[column for column in names if column not in unnamed]]
+            notes += unread_row_numbers(unnamed)
     found = roles.find_roles(list(values)).found
     p, q = (values.get(found.get(role, "")) for role in "pq")
     if (
@@ -88,11 +96,7 @@ def with_labels(given: Mapping[str, Any]) -> dict[str, Any]:
         and columns_of(p)
         and columns_of(p) != columns_of(q)
     ):
-        if sorted(columns_of(p)) != sorted(columns_of(q)):
-            raise ValueError(
-                f"p and q must have the same columns; got {roles.names_text(columns_of(p))} and "
-                f"{roles.names_text(columns_of(q))}. Name them alike."
-            )
+        check_same_columns("p", "q", columns_of(p), columns_of(q))
         values[found["q"]] = q[list(columns_of(p))]
     for role, labels in _PLAIN.items():
         value = values.get(found.get(role, ""))
@@ -100,7 +104,7 @@ def with_labels(given: Mapping[str, Any]) -> dict[str, Any]:
             if columns_of(value):
                 values.setdefault(found.get(labels, labels), columns_of(value))
             values[found[role]] = value.to_numpy()
-    return values
+    return NamedColumns(values, tuple(dict.fromkeys(notes)))
 
 
 def columns_of(value: Any) -> tuple[str, ...]:
@@ -126,7 +130,27 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list | tuple | np.ndarray) else ()
 
 
-def _check_order(role: str, columns: Sequence[str], stated: Sequence[str]) -> None:
+def check_same_columns(
+    first: str, other: str, columns: Sequence[str], others: Sequence[str]
+) -> None:
+    """Refuse two arrays of the same quantities whose columns have other names.
+
+    Raises:
+        ValueError: where they have.
+    """
+    if sorted(columns) != sorted(others):
+        raise ValueError(
+            f"{first} and {other} must have the same columns; got {roles.names_text(columns)} and "
+            f"{roles.names_text(others)}. Name them alike."
+        )
+
+
+def check_order(role: str, columns: Sequence[str], stated: Sequence[str]) -> None:
+    """Refuse names that are given beside columns, in another order than theirs.
+
+    Raises:
+        ValueError: where they are.
+    """
     if stated != columns and sorted(stated) == sorted(columns):
         name = "names" if role == "theta" else "x_names"
         raise ValueError(

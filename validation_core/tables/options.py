@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Sized
-from dataclasses import dataclass
-from numbers import Real
-from typing import Any, TypedDict, get_args
+from dataclasses import dataclass, fields
+from numbers import Integral, Real
+from typing import Any, TypedDict, cast, get_args
 
 from validation_core.tables.chosen import Chosen
 from validation_core.tables.source import ORDERS, Order
@@ -103,6 +103,17 @@ class ReadingOptions:
                 f"of draws that ranks are among."
             )
 
+    @property
+    def said(self) -> Reading:
+        """What is said of the file and is not to be recognised, as lists, texts and numbers."""
+        given = ((one.name, getattr(self, one.name)) for one in fields(self))
+        mute: dict[str, object] = {
+            "arrays": {},
+            "corrections": [],
+        }  # an empty list of angles says that there are none
+        plain = {name: _plain(value) for name, value in given if value is not None}
+        return cast("Reading", {n: one for n, one in plain.items() if one != mute.get(n)})
+
     def check_kind(self, kind: str) -> None:
         """Check that a file of this kind has what is said of it.
 
@@ -121,6 +132,17 @@ class ReadingOptions:
                 raise ValueError(
                     f"The option {option} is of {of}; got a file with {kind}. Leave it out."
                 )
+
+
+def _plain(value: Any) -> Any:
+    """A value of an option, whatever it was given as, as JSON has it."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Iterable):
+        return [_plain(one) for one in value]
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def _real(value: object) -> bool:

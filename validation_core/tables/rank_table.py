@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 
 from validation_core.tables import source
 from validation_core.tables.checked_columns import CheckedColumns, labels_of
+from validation_core.tables.row_numbers import row_numbers
 from validation_core.tables.source import ArrayHeader, Order, as_working_dtype, label_header
 
+RANKED = ("ranks", "pit")
+"""Arrays of ranks: those of true values, and PIT values."""
 _VARIABLE = ("variable", "parameter")
 _SIMULATION = ("sim_id", "sim", "dataset_id", "dataset")
 _RANK, _MOST = "rank", "max_rank"
@@ -29,10 +32,30 @@ def is_long_rank_table(columns: CheckedColumns) -> bool:
     return _RANK in columns.types and any(name in columns.types for name in _VARIABLE)
 
 
-def rank_columns(columns: CheckedColumns) -> tuple[str, ...]:
-    """The columns of ranks, or of PIT values, of a wide table; none where it is another one."""
-    ranks = columns.starting(_RANK)
-    return tuple(ranks or columns.starting("pit"))
+class _RankColumns(NamedTuple):
+    """The columns of a wide table of ranks, or of PIT values."""
+
+    role: str
+    names: tuple[str, ...]
+    parameters: tuple[str, ...]
+    """What each is the rank of; empty for a single column."""
+
+
+def rank_columns(columns: CheckedColumns, role: str = "") -> _RankColumns | None:
+    """The columns of ranks, or of PIT values, of a wide table; None where it is another one.
+
+    Args:
+        columns: the columns.
+        role: of the file by its name; where that is `ranks`, `max_rank` tells as much as prefixes.
+    """
+    for stem, own in ((_RANK, "ranks"), ("pit", "pit")):
+        if found := tuple(columns.starting(stem)):
+            parameters = tuple(name.partition("_")[2] for name in found)
+            return _RankColumns(own, found, parameters if found[0] != stem else ())
+    if role == "ranks" and _MOST in columns.types:
+        found = tuple(columns.numeric((_MOST, *row_numbers(columns))))
+        return _RankColumns(role, found, found)
+    return None
 
 
 class _Cells(NamedTuple):
@@ -137,16 +160,16 @@ class WideRankTable:
 
     Args:
         columns: the columns.
-        chosen: names of those that hold ranks, or PIT values.
+        found: those that hold ranks, or PIT values.
     """
 
     order: Order | None = None
 
-    def __init__(self, columns: CheckedColumns, chosen: tuple[str, ...]) -> None:
-        self._columns, self._chosen = columns, chosen
-        self._role = "pit" if chosen[0].startswith("pit") else "ranks"
+    def __init__(self, columns: CheckedColumns, found: _RankColumns) -> None:
+        self._columns = columns
+        self._role, self._chosen, self._parameters = found
         self._most = self._role == "ranks" and _MOST in columns.types
-        used = [*chosen, *([_MOST] if self._most else [])]
+        used = [*self._chosen, *([_MOST] if self._most else [])]
         self.notes = columns.notes(used, "since ranks are tested alone")
 
     def headers(self) -> Mapping[str, ArrayHeader]:
@@ -154,13 +177,13 @@ class WideRankTable:
         headers = {self._role: ArrayHeader(shape, self._columns.common_dtype(self._chosen))}
         if self._most:
             headers[_MOST] = ArrayHeader((shape[0], 1), self._columns.common_dtype([_MOST]))
-        if self._chosen[0] not in (_RANK, "pit"):
+        if self._parameters:
             headers["theta_names"] = label_header(shape[1])
         return headers
 
     def load(self, name: str) -> NDArray[np.generic]:
         if name == "theta_names":
-            return labels_of([column.partition("_")[2] for column in self._chosen])
+            return labels_of(self._parameters)
         header = self.headers()[name]
         array = np.empty(header.shape, header.dtype)
         self._columns.fill(array, [_MOST] if name == _MOST else self._chosen)

@@ -61,11 +61,12 @@ def read(file: File, *, limit: int = LIMIT, name: str = "", **options: Unpack[Re
         ValueError: for everything else that cannot be diagnosed.
     """
     chosen = ReadingOptions(**options)
-    arrays = chosen.arrays
+    arrays, said = chosen.arrays, chosen.said
     with refusals_in_words(), opened_file(file, name, limit, arrays) as reader:
         named = None if reader.named else arrays
         chosen = replace(chosen, arrays=named)
-        return read_source(reader, limit, chosen, columns=reader.columns)
+        upload = read_source(reader, limit, chosen, columns=reader.columns)
+    return replace(upload, said=said)
 
 
 def read_source(
@@ -100,7 +101,7 @@ def read_source(
     numbers = {role: joined.load(array) for role, array in known.found.items()}
     notes = known.notes + joined.notes + reader.notes
     types = {role: joined.headers[array].dtype for role, array in known.found.items()}
-    options = replace(options, order=options.order or reader.order)
+    options = replace(options, order=reader.order or options.order)
     return table.assemble_upload(numbers, notes, options, types)
 
 

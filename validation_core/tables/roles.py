@@ -93,6 +93,12 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Names of an array by its role: our own first, then those of sbi, BayesFlow, tarp, sbibm, dingo,
 ltu-ili and swyft."""
+LABELS: Mapping[str, str] = {
+    **dict.fromkeys(("theta", "theta_o", "p", "q", "ranks", "pit"), "theta_names"),
+    **dict.fromkeys(("x", "x_o", "x_rep"), "x_names"),
+    "probabilities": "class_names",
+}
+"""Role of the names of an array's columns."""
 NO_X = "none"
 """The name that a user gives x to say that there is none."""
 QUANTITY, DRAWS_OF_QUANTITY = "quantity_", "_draws"
@@ -368,9 +374,7 @@ def column_labels(
             f"{stem}_names should be {count} strings; got {label(str(given.dtype))} of shape "
             f"{given.shape}, so numbers are shown instead."
         )
-    texts: Sequence[bytes | str] = truncate_text(flat).tolist()
-    decoded = [t.decode("utf-8", "replace") if isinstance(t, bytes) else t for t in texts]
-    labels = tuple(label(t) or n for t, n in zip(decoded, numbered, strict=True))
+    labels = tuple(label(t) or n for t, n in zip(texts(flat), numbered, strict=True))
     repeated = [text for text, times in Counter(labels).items() if times > 1]
     if not repeated:
         return labels, None
@@ -379,6 +383,12 @@ def column_labels(
         f"{stem}_names has {list_text([repr(text) for text in repeated])} more than once, so "
         "those columns have their numbers too."
     )
+
+
+def texts(array: NDArray[np.generic]) -> tuple[str, ...]:
+    """The words of an array of text, cut to the characters looked at."""
+    words: Sequence[bytes | str] = truncate_text(array.reshape(-1)).tolist()
+    return tuple(w.decode("utf-8", "replace") if isinstance(w, bytes) else w for w in words)
 
 
 def truncated_dtype(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:

@@ -26,6 +26,7 @@ _CLEARLY = 0.8  # of the same where neither a known unit nor a standardised colu
 _CENTRE, _NARROWEST, _WIDEST = 0.3, 0.7, 1.4  # mean and sd of normal scores that are usual
 _STANDARD = 0.2  # how far mean and log sd of standardised numbers are from 0
 _NEAR = 0.1  # of a known factor
+_STANDARDISED = "the draws are standardised"
 _EXACT = 1e-3  # of q's spread, to which fitted numbers are given
 
 
@@ -74,27 +75,36 @@ def other_scales(
         return
     hopeless = 1 - _HOPELESS * (1 - 2 / (k + 1))
     rows = among[np.linspace(0, n - 1, min(n, _ROWS)).astype(int)]
-    for j in range(min(d, _COLUMNS)):
+
+    def column(j: int, *, others: bool) -> OtherScale | None:
+        """A column's scale; where the draws of others are standardised, its own may be so too."""
         theta, q = data.theta[rows, j].astype(np.float64), data.q[rows, :, j].astype(np.float64)
         if not (np.ptp(theta) > 0 and np.ptp(q) > 0):
-            continue
+            return None
         beyond = bool(((theta < q.min(1)) | (theta > q.max(1))).mean() >= hopeless)
-        found = _affine(theta, q, least=_FACTOR if beyond else _PLAIN)
+        found = _affine(theta, q, least=_FACTOR if beyond else _PLAIN, others=others)
         found = found or (_logarithm(theta, q) if beyond else None)
-        if found:
-            turned = found.turn(q).mean(1)
-            r = float(np.corrcoef(theta, turned)[0, 1])
-            formula, reading, code, turn, fitted = found
-            yield OtherScale(j, formula, reading, r, code, turn, fitted)
+        if found is None:
+            return None
+        r = float(np.corrcoef(theta, found.turn(q).mean(1))[0, 1])
+        formula, reading, code, turn, fitted = found
+        return OtherScale(j, formula, reading, r, code, turn, fitted)
+
+    columns = range(min(d, _COLUMNS))
+    scales = [column(j, others=False) for j in columns]
+    if any(scale is not None and scale.reading == _STANDARDISED for scale in scales):
+        scales = [scales[j] or column(j, others=True) for j in columns]
+    yield from (scale for scale in scales if scale is not None)
 
 
-def _affine(theta: Array, q: Array, least: float) -> _Fit | None:
+def _affine(theta: Array, q: Array, least: float, *, others: bool) -> _Fit | None:
     """theta = a + b q, by least squares on the draws' centres; None where ranks do not fit.
 
     Args:
         theta: true values (n,).
         q: draws (n, K).
         least: factor b, or 1 / b, that is not an error of q.
+        others: whether the draws of other parameters are standardised.
     """
     centre = q.mean(1)
     spread = centre.var() - q.var(1).mean() / q.shape[1]  # without the centres' own noise
@@ -107,17 +117,20 @@ def _affine(theta: Array, q: Array, least: float) -> _Fit | None:
     gap = max(theta.min() - q.max(), q.min() - theta.max())
     apart = gap > np.ptp(theta) and abs(slope - 1) < _NEAR  # an origin, not a bias
     same = 1 / least < slope < least
+    # Standardised draws that no true value lies among: a q that is wrong is about their place.
+    about = _standard(q, 2 * _STANDARD if others else _STANDARD)
+    standard = least < _PLAIN and (gap > 0 or others) and about
     for known in _KNOWN:
         if same and least == _PLAIN:
             continue
         if known.fits(start, slope, theta) and _fits((theta - known.start) / known.slope, q):
             return known.fit
-    if (same and not apart) or not _fits((theta - start) / slope, q):
+    if (same and not (apart or standard)) or not _fits((theta - start) / slope, q):
         return None
     if apart:
         reading = "the draws count from another origin"
-    elif _standard(q):
-        reading = "the draws are standardised"
+    elif about:
+        reading = _STANDARDISED
     elif _standard(theta):
         reading = "the true values are standardised"
     elif np.corrcoef(theta, centre)[0, 1] > _CLEARLY:
@@ -269,6 +282,6 @@ def _ranks(values: Array) -> Array:
     return np.asarray(values.argsort().argsort(), dtype=np.float64)
 
 
-def _standard(values: Array) -> bool:
+def _standard(values: Array, near: float = _STANDARD) -> bool:
     """Whether numbers have about mean 0 and standard deviation 1."""
-    return abs(float(values.mean())) < _STANDARD and abs(np.log(values.std())) < _STANDARD
+    return abs(float(values.mean())) < near and abs(np.log(values.std())) < near

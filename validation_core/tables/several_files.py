@@ -19,6 +19,7 @@ from validation_core.tables.chosen import (
     resolve_names,
 )
 from validation_core.tables.event_rows import EventRows, one_simulation
+from validation_core.tables.named_parts import in_one_order
 from validation_core.tables.options import Reading, ReadingOptions
 from validation_core.tables.reading import (
     File,
@@ -127,7 +128,9 @@ def read_files(
     tables.sort(key=lambda members: parts.index(members[0]))
     labels = _different([members[0].label for members in tables])
     with refusals_in_words():
-        uploads = [_upload(members, chosen, names) for members in tables]
+        uploads = [
+            replace(_upload(members, chosen, names), said=chosen.said) for members in tables
+        ]
     of = [tuple(name for part in members for name in part.files) for members in tables]
     return list(map(LabelledTable, labels, uploads, of))
 
@@ -308,10 +311,11 @@ def _upload(
     members: Sequence[_TablePart], options: ReadingOptions, names: Mapping[str, Sequence[str]]
 ) -> Upload:
     """The table that some files make together."""
-    arrays = {role: array for part in members for role, array in part.arrays.items()}
+    arrays, moved = in_one_order([_alone(part, members) for part in members])
     # Only the file that holds the draws can tell the order of their axes.
     file_order = next((part.order for part in members if "theta_q" in part.roles), None)
-    notes = tuple(note for part in members for note in part.notes)
+    told = tuple(dict.fromkeys(note for part in members for note in part.notes))
+    notes = (*told, *moved)
     types = {
         role: part.headers[name].dtype for part in members for role, name in part.roles.items()
     }
@@ -328,8 +332,16 @@ def _upload(
             arrays[role] = join_arrays(role, [part.arrays[role] for part in parts.values()])
             joined = list_text([roles.label(name) for name in parts])
             notes += (f"{role} is {joined}, joined in this order.",)
-    options = replace(options, order=options.order or file_order)
+    options = replace(options, order=file_order or options.order)
     return table.assemble_upload(arrays, notes, options, types)
+
+
+def _alone(part: _TablePart, members: Sequence[_TablePart]) -> Mapping[str, NDArray[np.generic]]:
+    """The arrays of a part without those that are joined with others', and the names of these."""
+    shared = {role for role in part.roles if sum(role in one.roles for one in members) > 1}
+    shared -= {*roles.LABELS.values()}
+    shared |= {roles.LABELS.get(role, "") for role in shared}
+    return {role: array for role, array in part.arrays.items() if role not in shared}
 
 
 def _different(labels: Sequence[str]) -> list[str]:

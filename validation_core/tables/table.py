@@ -93,6 +93,10 @@ class Upload(ABC):
     """Corrections that were asked for and made."""
     read_as: tuple[str, ...] = ()
     """How the arrays were understood, beyond their sizes: `draws first`, `phase is an angle`."""
+    said: Reading = field(default_factory=Reading)
+    """Options with which its files were read: `ReadingOptions.said`."""
+    as_saved: bool = False
+    """Whether draws that look mistaken are said to be meant so."""
 
     @property
     def unusable(self) -> bool:
@@ -128,6 +132,7 @@ class Upload(ABC):
             self,
             mistakes=tuple(one for one in self.mistakes if one not in waived),
             warnings=tuple(told.get(warning, warning) for warning in self.warnings),
+            as_saved=True,
         )
 
     @cached_property
@@ -217,6 +222,33 @@ class TableUpload(Upload):
     """All real observations that came with it (J, M), with draws of q or without."""
     x_rep: Array | None = None
     """Data simulated at q's draws at the first of them (L, M)."""
+    saved_rows: Integers | None = None
+    """Places (N,) of its rows among those that were saved; None where none was left out."""
+
+    def saved_row(self, row: int) -> int:
+        """The place of a row among those that were saved, counted from 0."""
+        return row if self.saved_rows is None else int(self.saved_rows[row])
+
+    def row_saved_at(self, place: int) -> int:
+        """The row that was saved at a place, counted from 0.
+
+        Raises:
+            ValueError: for one that is not there, or that was left out.
+        """
+        last = self.saved_row(self.n - 1)
+        if not 0 <= place <= last:
+            raise ValueError(
+                f"A row is counted from 0 to {last}; got {place}. Give one that is there."
+            )
+        if self.saved_rows is None:
+            return place
+        row = int(np.searchsorted(self.saved_rows, place))
+        if self.saved_rows[row] != place:
+            raise ValueError(
+                f"A row must be one that was kept; got {place}, which was left out when the table "
+                "was read, for a reason that its notes give. Name another one."
+            )
+        return row
 
     def is_around(self, x: Array) -> bool:
         """Whether theta was drawn around the observation x (M,)."""
@@ -286,7 +318,7 @@ class TableUpload(Upload):
 
     @property
     def effective_k(self) -> int:
-        return self.k if self.weighting is None else max(1, round(self.weighting.effective - 1))
+        return self.k if self.weighting is None else max(1, round(self.weighting.slots - 1))
 
     @property
     def dims(self) -> tuple[int, int]:
@@ -575,6 +607,7 @@ def _table(
         names=(),
         digest=keys.digest(**read.numbers()),
         dropped=read.dropped,
+        saved_rows=read.saved_rows,
         warnings=read.warnings,
         notes=(*notes, *read.notes),
         densities={name: array for name, array in beside.items() if not is_quantity(name)},

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables.checked_columns import CheckedColumns, labels_of
+from validation_core.tables.row_numbers import row_numbers, unread_row_numbers
 from validation_core.tables.source import ArrayHeader, Order, as_working_dtype, label_header
 
 SIDE = "sample"
@@ -33,8 +34,10 @@ class TwoSampleTable:
                 "The column sample must hold p or q; got numbers. Name the samples p and q."
             )
         self._columns = columns
-        self._chosen = columns.numeric(without=(SIDE,))
-        self.notes = columns.notes((SIDE, *self._chosen), "no numbers")
+        numbers = row_numbers(columns)
+        self._chosen = columns.numeric(without=(SIDE, *numbers))
+        self.notes = columns.notes((SIDE, *self._chosen, *numbers), "no numbers")
+        self.notes += unread_row_numbers(numbers)
 
     @cached_property
     def _is_p(self) -> NDArray[np.bool_]:

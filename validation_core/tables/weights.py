@@ -60,7 +60,9 @@ class Weighting:
     arrays: Mapping[str, Array]
     """log_w (N,), where it came, log_w_draws (N, K), and densities of these draws."""
     effective: float
-    """(sum w)^2 / sum w^2 over the K + 1 slots of a row, the median of all."""
+    """(sum w)^2 / sum w^2 over the K draws of a row, the median of all."""
+    slots: float
+    """The same over its K + 1 slots, the true value's among them."""
     share: float
     """Share of its row's weight that a true value has, the mean of all."""
     error: float | None = None
@@ -231,21 +233,22 @@ def weigh(
     if error is None and (told := _reversed(log_w)):
         log_w, notes = -log_w, (*notes, told)
     chances = shares(log_w)
-    effective = float(np.median(1 / np.square(chances).sum(axis=1)))
+    slots_left, effective = _effective(chances), _effective(shares(log_w[:, 1:]))
     share = float(chances[:, 0].mean())
-    if effective < FEWEST_EFFECTIVE:
+    if slots_left < FEWEST_EFFECTIVE:
         raise ValueError(
-            f"Weights must leave at least {FEWEST_EFFECTIVE:g} effective draws in a typical row, "
-            f"(sum w)^2 / sum w^2; got {effective:.1f} of {log_w.shape[1]}, the true value having "
-            f"{share:.0%} of the weight. With so few no test could see an error: take more draws "
-            "at each x, or draw from a proposal nearer to the posterior."
+            f"Weights must leave at least {FEWEST_EFFECTIVE:g} effective values in a typical row, "
+            f"(sum w)^2 / sum w^2 over its true value and draws; got {slots_left:.1f} of "
+            f"{log_w.shape[1]}, the true value having {share:.0%} of the weight. With so few no "
+            "test could see an error: take more draws at each x, or draw from a proposal nearer "
+            "to the posterior."
         )
     new = _new_draws(data.q.shape)
     slots = _drawn_slots(chances, new, stream(0, "weights"))
     table, lost = _of_slots(densities, slots)
     if error is None:
         table |= {"log_w": log_w[:, 0], "log_w_draws": np.take_along_axis(log_w, slots, axis=1)}
-    weighting = Weighting(data.q, {**densities, **logs}, effective, share, error)
+    weighting = Weighting(data.q, {**densities, **logs}, effective, slots_left, share, error)
     whole = np.concatenate([data.theta[:, None], data.q], axis=1)
     told_zero = int((chances[:, 0] == 0).sum())
     return EqualDraws(
@@ -273,6 +276,11 @@ def shares(log_w: Array) -> Array:
     w = np.exp(log_w - np.where(np.isfinite(top), top, 0.0))
     w = np.where(np.isfinite(top), w, 1.0)
     return np.asarray(w / w.sum(axis=1, keepdims=True))
+
+
+def _effective(chances: Array) -> float:
+    """Effective number, in the median, of weights (N, S) of sum 1 in each row."""
+    return float(np.median(1 / np.square(chances).sum(axis=1)))
 
 
 def _reversed(log_w: Array) -> str | None:

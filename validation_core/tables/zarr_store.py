@@ -16,6 +16,7 @@ import numpy as np
 
 from validation_core.tables import roles, source
 from validation_core.tables.foreign_formats import zarr_refusal
+from validation_core.tables.hdf5_file import LONGEST_LABEL, MOST_LABELS
 from validation_core.tables.source import ArrayHeader
 
 if TYPE_CHECKING:
@@ -147,9 +148,12 @@ def _copied(arrays: Mapping[str, Any]) -> Path:
             for name, array in arrays.items():
                 values = np.asarray(array[...])
                 if values.dtype.kind not in "fiubc":
-                    texts: Iterable[Any] = values.reshape(-1)[:_MEMBERS]
-                    values = np.array([roles.label(str(text)).encode() for text in texts])
+                    texts: Iterable[Any] = values.reshape(-1)[: MOST_LABELS + 1]
+                    shown = (roles.label(str(text), LONGEST_LABEL) for text in texts)
+                    values = np.array([text.encode() for text in shown])
                 _describe(copy.create_dataset(name, data=values), name, array)
+            for name in arrays:
+                _label(copy, name)
     except BaseException:
         path.unlink()
         raise
@@ -163,7 +167,16 @@ def _describe(dataset: h5py.Dataset, name: str, array: Any) -> None:
     if axes and len(axes) == len(dataset.shape) and all(axes):
         dataset.attrs["_ARRAY_DIMENSIONS"] = [str(axis) for axis in axes]
         if [str(axis) for axis in axes] == [name.rpartition("/")[2]]:
-            dataset.attrs["CLASS"] = np.bytes_("DIMENSION_SCALE")
+            dataset.make_scale(str(axes[0]))
     for key in _KEPT:
         if isinstance(attributes.get(key), int | float):
             dataset.attrs[key] = dataset.dtype.type(attributes[key])
+
+
+def _label(copy: h5py.File, name: str) -> None:
+    """Tie the axes of an array to those arrays beside it that hold their labels."""
+    dataset, group = copy[name], name.rpartition("/")[0]
+    for i, axis in enumerate(dataset.attrs.get("_ARRAY_DIMENSIONS", ())):
+        scale = copy.get(f"{group}/{axis}")
+        if scale is not None and scale != dataset and getattr(scale, "is_scale", False):
+            dataset.dims[i].attach_scale(scale)

@@ -78,8 +78,10 @@ class CardInputs:
         return parameter_name(self.diagnosis.upload.names, parameter)
 
     def why_not(self, question: AnyQuestion) -> str:
-        """Why a question has no answer."""
-        return self.asked.why(question, self.diagnosis.upload)
+        """Why a question has no answer; where it can have none, that nothing is known first."""
+        upload = self.diagnosis.upload
+        unknown = self.asked.state(question, upload) == "impossible"
+        return "Not known. " * unknown + self.asked.why(question, upload)
 
     @cached_property
     def alike(self) -> bool:

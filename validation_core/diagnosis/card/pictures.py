@@ -33,6 +33,7 @@ _BINS, _CELLS = 34, 30
 _TAIL = 0.005  # of true values, at most, beyond each end of an axis; of draws twice that
 _FARTHEST = 25.0  # sd: what lies farther stands at the edge
 _DOTS = 350
+_NAME = 20  # letters of a name beside an axis
 _FAR = 0.6  # along a level beyond which no words fit after a point
 _GRID = np.linspace(0, 1, 101)
 _KEYS: tuple[Key, ...] = (("true values", style.P, "circle"), ("q's draws", style.Q, "band"))
@@ -50,11 +51,16 @@ def overlay(truth: Array, draws: Array, name: str, where: str) -> Drawn:
         where: which rows, ` where x_1 > 0`; empty for all.
     """
     limits = _within_reach(_limits(truth, draws))
-    label = f"{name}, in q's sd from its mean in each row"
+    label = f"{_beside_axis(name)}, sd from q's mean"
     beyond = float(((truth < limits[0]) | (truth > limits[1])).mean())
     more = f" {beyond:.1%} of true values lie beyond the axis, in the end bars." * (beyond > 0)
     panel = _histograms(truth, draws.ravel(), label, limits, _KEYS)
     return Drawn(f"True values over q's draws{where}", panel, f"{_OVER}{more}")
+
+
+def _beside_axis(name: str) -> str:
+    """A name as the label of an axis has room for it."""
+    return style.short(name, _NAME, ends=True)
 
 
 def on_two_scales(truth: Array, draws: Array, name: str) -> Drawn:
@@ -69,7 +75,7 @@ def on_two_scales(truth: Array, draws: Array, name: str) -> Drawn:
         min(float(truth.min()), float(draws.min())),
         max(float(truth.max()), float(draws.max())),
     )
-    panel = _histograms(truth, draws.ravel(), f"{name}, as saved", limits, _KEYS)
+    panel = _histograms(truth, draws.ravel(), f"{_beside_axis(name)}, as saved", limits, _KEYS)
     return Drawn(f"{name} as saved: two scales", panel, "On one scale, both would look alike.")
 
 
@@ -103,7 +109,7 @@ def cloud(truth: Array, draws: Array, names: Sequence[str], where: str = "") -> 
         names: of the two parameters.
         where: which rows; empty for all.
     """
-    labels = [f"{name}, sd from q's mean" for name in names]
+    labels = [f"{_beside_axis(name)}, sd from q's mean" for name in names]
     sides = [_within_reach(_limits(truth[:, i], draws[..., i])) for i in range(2)]
     panel, dots = _plane(truth, draws.reshape(-1, 2), labels, sides, _KEYS)
     shown = f" {dots:,} of {len(truth):,} true values are drawn." * (dots < len(truth))
@@ -204,7 +210,7 @@ def coverage(
         share,
         len(ranks),
         (level, held),
-        f"nominal intervals of {name}",
+        f"nominal intervals of {_beside_axis(name)}",
         "share of true values inside",
         f"{level:.0%} intervals hold {share_text(held)}",
         f"How often q's intervals of {name} hold the true value{where}",
@@ -227,7 +233,7 @@ def quantiles(ranks: Array, name: str, where: str = "", below: float | None = No
         share,
         len(ranks),
         (0.5, half),
-        f"quantile of q for {name}",
+        f"quantile of q for {_beside_axis(name)}",
         "share of true values below",
         f"{share_text(half)} lie below q's median",
         f"True values below each quantile of q{where}",

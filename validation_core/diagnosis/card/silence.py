@@ -11,7 +11,7 @@ from validation_core.diagnosis.card.inputs import CardInputs
 from validation_core.diagnosis.card.ranks import ranks_content
 from validation_core.diagnosis.questions import AnyQuestion
 from validation_core.diagnosis.questions.calibration import CalibrationQuestion
-from validation_core.diagnosis.questions.calibration.words import widest_bias
+from validation_core.diagnosis.questions.calibration.words import sizes_left
 from validation_core.diagnosis.questions.cause import CauseQuestion
 from validation_core.diagnosis.questions.over_x import OverXQuestion
 from validation_core.diagnosis.questions.sensitivity import SensitivityQuestion
@@ -19,9 +19,9 @@ from validation_core.diagnosis.questions.sensitivity.result import InjectionPowe
 from validation_core.diagnosis.questions.surface import Surface
 from validation_core.diagnosis.verdict import ENOUGH
 from validation_core.drawing.drawn import Drawn
-from validation_core.statistics import effects
 from validation_core.tables import RanksUpload, SamplesUpload, TableUpload, Upload
 from validation_core.tables.repeats import SAME_THETA
+from validation_core.text import capitalise
 from validation_core.types import TwoSamples
 
 _DRAWS_ENOUGH = 100  # of q at each x: more find little more
@@ -190,18 +190,13 @@ def _bias(inputs: CardInputs) -> InjectionPower | None:
 def _possible(inputs: CardInputs) -> str:
     result = inputs.of(CalibrationQuestion)
     if result is None:
-        return inputs.why_not(CalibrationQuestion())
+        question = CalibrationQuestion()
+        unasked = inputs.asked.state(question, inputs.diagnosis.upload) == "not asked"
+        return "Not known. " * unasked + inputs.why_not(question)
     known = [errors for errors in result.parameters if errors.ratio.known]
     if not known:
         return "Too few rows to say how far q could be off."
-    bias = widest_bias(known)
-    largest = f"A bias up to {bias:.2f} posterior sd" if bias < effects.WIDEST else "Any bias"
-    narrow = min(errors.ratio.low for errors in known)
-    wide = max(errors.ratio.high for errors in known)
-    return (
-        f"{largest}, and widths from {narrow:.2f} to {wide:.2f} times what they should be (95% "
-        "intervals)."
-    )
+    return f"{capitalise(sizes_left(known))}."
 
 
 def _nowhere(inputs: CardInputs) -> str:

@@ -20,7 +20,7 @@ from validation_core.diagnosis.questions.over_x.result import OverXPlace
 from validation_core.diagnosis.questions.over_x.words import beyond_text
 from validation_core.methods.record import findings
 from validation_core.statistics import effects
-from validation_core.text import first_text, share_text, signed_text
+from validation_core.text import count_text, first_text, share_text, signed_text
 from validation_core.types import Interval
 
 _NAMED = 3  # parameters that a sentence names
@@ -104,7 +104,8 @@ def _of_ranks(inputs: CardInputs) -> str:
     """SBC's reading of the parameters that it rejects."""
     told = [f"{one.name}: {one.reading}" for one in inputs.by_ranks[:_NAMED]]
     more = len(inputs.by_ranks) - len(told)
-    others = f"; {more} more parameters are off" if more else ""
+    are = "is" if more == 1 else "are"
+    others = f"; {count_text(more, 'more parameter')} {are} off" if more else ""
     return f"{'; '.join(told)}{others}, by the ranks of true values (SBC)."
 
 

@@ -11,14 +11,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from validation_core import keys
+from validation_core.diagnosis.injections.following import follow_x, followed_x_nats
 from validation_core.diagnosis.injections.injection import Apply, Injection
 from validation_core.diagnosis.injections.moves import (
     bias_all,
     heavy_tails,
     ignores_x,
     in_one_parameter,
+    inside_support,
     light_tails,
     missing_mode,
+    outside_spurious_mode,
     spurious_mode,
     support_leak,
     too_narrow,
@@ -28,7 +31,6 @@ from validation_core.diagnosis.injections.moves import (
 from validation_core.diagnosis.injections.normal_nats import (
     bias_in_all_nats,
     bias_in_one_nats,
-    ignored_x_nats,
     missing_mode_nats,
     spurious_mode_nats,
     width_nats,
@@ -133,6 +135,7 @@ INJECTIONS: Mapping[str, Injection] = keys.by_name(
         unit="share of q's mass",
         strengths=_SHARES,
         apply=spurious_mode,
+        pick=outside_spurious_mode,
         nats=spurious_mode_nats,
     ),
     Injection(
@@ -141,8 +144,10 @@ INJECTIONS: Mapping[str, Injection] = keys.by_name(
         title="blind to x",
         unit="correlation of the truth's residuals with x",
         apply=ignores_x,
+        pick=follow_x,
         strengths=(0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 0.9),
-        nats=ignored_x_nats,
+        nats=followed_x_nats,
+        exact=True,
     ),
     Injection(
         name="support_leak",
@@ -151,6 +156,7 @@ INJECTIONS: Mapping[str, Injection] = keys.by_name(
         unit="share of q's mass",
         strengths=_SHARES,
         apply=support_leak,
+        pick=inside_support,
         spread="all",
     ),
 )

@@ -31,7 +31,8 @@ def _by_tables(
 class Injection:
     """One defect at a size: `tables` makes the truths of T trials.
 
-    It moves the draws that play the truth (`apply`), or has others play it (`pick`): one of both.
+    It moves the draws that play the truth (`apply`), or has others play it (`pick`), where it can:
+    a truth that is moved onto another draw would stand there twice, which no defect does.
     """
 
     name: str
@@ -74,4 +75,4 @@ class Injection:
         """
         if self.pick is not None:
             return self.pick(pool, which, strength, rng), None
-        return which, self.apply(pool, which, strength, rng)
+        return which, pool.on_values(self.apply(pool, which, strength, rng), rng)

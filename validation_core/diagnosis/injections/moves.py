@@ -147,14 +147,14 @@ def missing_mode(
     return np.where(rng.random(which.shape)[..., None] < strength, moved, theta)
 
 
-def spurious_mode(
+def outside_spurious_mode(
     pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
-) -> Array:
+) -> DrawIndices:
     """The share of q's mass that lies farthest in a direction never holds the truth."""
     along = unit_directions(pool, which, rng)
     white = pool.white(pool.take(_looked(pool, rng))).reshape(-1, along.shape[2])
     edge = np.quantile(white @ along[:, 0].T, 1 - strength, axis=0)[:, None]
-    return redraw_allowed(
+    return allowed_places(
         pool, which, lambda theta: (pool.white(theta) * along).sum(2) <= edge, rng
     )
 
@@ -165,26 +165,42 @@ def _looked(pool: DrawPool, rng: np.random.Generator) -> DrawIndices:
     return pick_slots(max(1, min(k, _LOOKED // n)), n, k, rng)
 
 
+def spurious_mode(
+    pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
+) -> Array:
+    """The truths themselves (T, n, D) of `outside_spurious_mode`."""
+    return pool.take(outside_spurious_mode(pool, which, strength, rng))
+
+
 def redraw_allowed(
     pool: DrawPool,
     which: DrawIndices,
     allowed: Callable[[Array], NDArray[np.bool_]],
     rng: np.random.Generator,
 ) -> Array:
-    """Draws that are allowed, others of the row in place of those that are not: (T, n, D).
+    """The draws themselves (T, n, D) of `allowed_places`."""
+    return pool.take(allowed_places(pool, which, allowed, rng))
+
+
+def allowed_places(
+    pool: DrawPool,
+    which: DrawIndices,
+    allowed: Callable[[Array], NDArray[np.bool_]],
+    rng: np.random.Generator,
+) -> DrawIndices:
+    """Places (T, n) of draws that are allowed: others of the row for those that are not.
 
     A row none of whose draws is found allowed keeps the first.
     """
     trials, n = which.shape
-    first = pool.take(which)
-    theta, good = first.copy(), allowed(first)
+    places, good = which.copy(), allowed(pool.take(which))
     for _ in range(_TRIES):
         if good.all():
             break
-        again = pool.take(pick_slots(trials, n, pool.q.shape[1], rng))
-        fits = allowed(again) & ~good
-        theta[fits], good = again[fits], good | fits
-    return theta
+        again = pick_slots(trials, n, pool.q.shape[1], rng)
+        fits = allowed(pool.take(again)) & ~good
+        places[fits], good = again[fits], good | fits
+    return places
 
 
 def ignores_x(
@@ -215,8 +231,29 @@ def support_leak(
     pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
 ) -> Array:
     """The outermost share of q's mass, over all rows, lies where the truth never is."""
+    low, high = _box(pool, strength, rng)
+    return np.clip(pool.take(_inside(pool, which, low, high, rng)), low, high)
+
+
+def inside_support(
+    pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
+) -> DrawIndices:
+    """The same, by draws (T, n) that lie where the truth may be."""
+    return _inside(pool, which, *_box(pool, strength, rng), rng)
+
+
+def _box(pool: DrawPool, strength: float, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Ends (D,) of what holds all but this share of q's mass."""
     draws = pool.take(_looked(pool, rng)).reshape(-1, pool.q.shape[2])
     each = strength / (2 * draws.shape[1])
     low, high = np.quantile(draws, [each, 1 - each], axis=0)
-    inside = redraw_allowed(pool, which, lambda t: ((t >= low) & (t <= high)).all(2), rng)
-    return np.clip(inside, low, high)
+    return low, high
+
+
+def _inside(
+    pool: DrawPool, which: DrawIndices, low: Array, high: Array, rng: np.random.Generator
+) -> DrawIndices:
+    def allowed(theta: Array) -> NDArray[np.bool_]:
+        return np.asarray(((theta >= low) & (theta <= high)).all(2))
+
+    return allowed_places(pool, which, allowed, rng)

@@ -78,9 +78,3 @@ def spurious_mode_nats(pool: DrawPool, strength: float) -> float:
     """KL of q without a share of its mass, from q."""
     del pool
     return float(-np.log1p(-strength))
-
-
-def ignored_x_nats(pool: DrawPool, strength: float) -> float:
-    """KL of residuals that follow x with this correlation, in as many coordinates as x has."""
-    used = min(pool.q.shape[2], pool.followed.shape[1])
-    return float(-used / 2 * np.log1p(-(strength**2)))

@@ -52,7 +52,7 @@ def _chances(g: Array, tau: float) -> Array:
     return np.asarray(weight / weight.sum(1, keepdims=True))
 
 
-def _divergence(chance: Array) -> Array:
+def divergence(chance: Array) -> Array:
     """KL (n,) of a draw picked by these chances (n, K) from one picked evenly, in nats."""
     k = chance.shape[1]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -76,22 +76,27 @@ def choose_tilted_draws(
     """
 
     def chosen(rows: slice, g: Array) -> DrawIndices:
-        order = g.argsort(1, kind="stable")
-        chance = _chances(np.take_along_axis(g, order, axis=1), tau)
-        n, k = chance.shape
-        up = np.cumsum(chance, axis=1)
-        up[:, -1] = 1.0
-        row = np.arange(n)
-        # All rows at once: each one's steps from 0 to 1 stand after those of the row before.
-        at = np.searchsorted((up + row[:, None]).ravel(), uniform[:, rows] + row, side="right")
-        return np.asarray(order[row, np.clip(at - row * k, 0, k - 1)].T)
+        return pick_by_chance(_chances(g, tau), g, uniform[:, rows])
 
     return np.ascontiguousarray(_by_rows(pool, direction, chosen).T)
 
 
+def pick_by_chance(chance: Array, lean: Array, uniform: Array) -> DrawIndices:
+    """Places (n, T) of draws with these chances (n, K), along growing `lean` (n, K), by a uniform
+    number (T, n) each."""
+    order = lean.argsort(1, kind="stable")
+    up = np.cumsum(np.take_along_axis(chance, order, axis=1), axis=1)
+    up[:, -1] = 1.0
+    n, k = chance.shape
+    row = np.arange(n)
+    # All rows at once: each one's steps from 0 to 1 stand after those of the row before.
+    at = np.searchsorted((up + row[:, None]).ravel(), uniform + row, side="right")
+    return np.asarray(order[row, np.clip(at - row * k, 0, k - 1)].T)
+
+
 def tilt_nats(pool: DrawPool, direction: Direction, tau: float) -> float:
     """KL in nats, mean over rows."""
-    return float(_by_rows(pool, direction, lambda _, g: _divergence(_chances(g, tau))).mean())
+    return float(_by_rows(pool, direction, lambda _, g: divergence(_chances(g, tau))).mean())
 
 
 def one_parameter_direction(d: int, rng: np.random.Generator) -> TiltDirection:

@@ -80,7 +80,7 @@ def observation_at(upload: TableUpload, x_o: ArrayLike | int | Sequence[int]) ->
     Raises:
         ValueError: for numbers that are not those of an x, or a row that is not there.
     """
-    m, n = upload.dims[1], upload.n
+    m, last = upload.dims[1], upload.saved_row(upload.n - 1)
     require_x(upload)
     given = np.asarray(x_o)
     if isinstance(x_o, int | np.integer):
@@ -89,7 +89,7 @@ def observation_at(upload: TableUpload, x_o: ArrayLike | int | Sequence[int]) ->
     if not fits:
         raise ValueError(
             f"An observation has the {m} numbers of an x; got {given.dtype} of shape "
-            f"{given.shape}. Give x_o as ({m},), several as (J, {m}), or a row from 0 to {n - 1}; "
+            f"{given.shape}. Give x_o as ({m},), several as (J, {m}), or a row from 0 to {last}; "
             "in the table's own file it is read as x is, gaps and complex numbers too."
         )
     x = given.reshape(-1, m).astype(np.float64)
@@ -105,17 +105,17 @@ def observation_at(upload: TableUpload, x_o: ArrayLike | int | Sequence[int]) ->
 def at_rows(upload: TableUpload, rows: Sequence[int]) -> Observation:
     """Rows of a table as observations.
 
+    Args:
+        upload: the table.
+        rows: their places among the rows that were saved, counted from 0.
+
     Raises:
-        ValueError: for a row that is not there.
+        ValueError: for a row that is not there, or that was left out.
     """
     if len(set(rows)) < len(rows):
         raise ValueError(f"Each row is looked at once; got {list(rows)}. Name it once.")
-    for row in rows:
-        if not 0 <= row < upload.n:
-            raise ValueError(
-                f"A row is counted from 0 to {upload.n - 1}; got {row}. Give one that is there."
-            )
-    return Observation(upload.data.x[list(rows)].astype(np.float64), tuple(rows))
+    read = [upload.row_saved_at(row) for row in rows]
+    return Observation(upload.data.x[read].astype(np.float64), tuple(read))
 
 
 def look(

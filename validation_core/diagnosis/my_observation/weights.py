@@ -9,7 +9,7 @@ import numpy as np
 from validation_core.diagnosis.my_observation.answer import ObservationAnswer
 from validation_core.diagnosis.my_observation.pictures import weights_shown
 from validation_core.statistics.pareto_smoothing import SmoothedWeights, pareto_smoothed
-from validation_core.text import count_text, number_text
+from validation_core.text import count_text, number_text, scaled_text
 from validation_core.types import Array, Float
 
 FEWEST = 10
@@ -119,4 +119,4 @@ def _evidence(smoothed: SmoothedWeights, ratio: Array, *, alone: bool) -> tuple[
     if not alone:
         return ()
     mean, error = _log_mean(smoothed, ratio)
-    return (f"Log evidence {number_text(mean, 5)} ± {number_text(error, 2)} nats.",)
+    return (f"Log evidence {scaled_text(mean, error, 5)} ± {number_text(error, 2)} nats.",)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,10 @@ from validation_core.relabelling import UNLEARNED
 from validation_core.relabelling.battery import Battery
 from validation_core.relabelling.calibration import LogPScale, log_p_scale
 from validation_core.relabelling.families import RATIOS
-from validation_core.relabelling.magnitudes import magnitudes_beside
+from validation_core.relabelling.magnitudes import Magnitudes, magnitudes_beside
+from validation_core.relabelling.norms import FEW, moved_norm_ranks, moved_norms, norms
 from validation_core.relabelling.played_truths import SelfMadeTables, SlotPlaces
-from validation_core.relabelling.pools import SlotNumbers, SlotRanks, log_ratios, norms
+from validation_core.relabelling.pools import SlotNumbers, SlotRanks, log_ratios, slot_scores
 from validation_core.relabelling.table_statistics import (
     LearnedScore,
     TableStatistics,
@@ -26,9 +28,12 @@ from validation_core.relabelling.table_statistics import (
 from validation_core.rng import stream
 from validation_core.statistics.permutation import share_beyond, single_precision_slack
 from validation_core.tables import TableUpload
-from validation_core.types import Float
+from validation_core.types import Float, Integers
 
+S = TypeVar("S", bound=np.generic)
 LABELLINGS = 999
+_REMADE = 6
+"""Draws of a row up to which one that is moved changes the median and the widths of them all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +64,9 @@ class _NullPart:
         null = scale.minus_log_p(scale.normal(z)).max(axis=1)
         return cls(battery, scale, null, share)
 
-    def pvalues(self, scores: Sequence[SlotRanks]) -> Float:
+    def pvalues(self, scores: Sequence[SlotRanks], moved: SlotPlaces | None) -> Float:
         """p-values (T,) of tables' largest statistics; none is below 1 / (B + 1)."""
-        z = self.scale.normal(self.battery.statistics_of_truths(scores))
+        z = self.scale.normal(self.battery.statistics_of_truths(scores, moved))
         observed = self.scale.minus_log_p(z).max(axis=1)
         return share_beyond(observed, self.null, single_precision_slack(observed))
 
@@ -117,6 +122,10 @@ class NullVerdict:
             _NullPart.of(self.others, learned, 1 - UNLEARNED),
         )
 
+    def statistics(self, trials: SelfMadeTables) -> NDArray[np.float32]:
+        """Statistics (T, C) of tables, without learned scores."""
+        return self.setup.battery.statistics_of_truths(self._scores(trials), _moved(trials))
+
     def pvalues(self, trials: SelfMadeTables, learned: Mapping[str, ScoredTables]) -> Float:
         """The verdict's p (T,) of tables, over its parts and their shares of the level.
 
@@ -125,11 +134,13 @@ class NullVerdict:
             learned: the same under each learned score, at the rows that it did not learn from.
         """
         scores = self._scores(trials) + self._learned_scores(learned)
-        each = [part.pvalues(scores) / part.share for part in self._parts]
+        each = [part.pvalues(scores, _moved(trials)) / part.share for part in self._parts]
         return np.minimum(1.0, np.minimum.reduce(each))
 
     def _scores(self, trials: SelfMadeTables) -> list[SlotRanks]:
         """Ranks of the true values among the other draws, of parameters and their norm."""
+        if trials.truths is not None and trials.rows.q.shape[1] <= _REMADE:
+            return _remade_pools(trials, self.setup.parameters)
         theta = self.theta.on(trials)
         u = theta.mid_ranks()
         scores = [
@@ -161,11 +172,44 @@ class NullVerdict:
         return scores
 
     def _norms(self, trials: SelfMadeTables) -> NDArray[np.float32]:
-        """Mid-ranks u (T, N) of the true values' norms among the other draws."""
+        """Mid-ranks u (T, N) of the true values' norms among the other draws, in the mean and the
+        covariance of both."""
         assert self.norm is not None
         own = np.take_along_axis(self.norm.draws, trials.which.T[None], axis=-1)
         truth = own
         if trials.truths is not None:
-            moved = np.moveaxis(trials.truths, 0, 1)[..., self.setup.parameters]
-            truth = norms(trials.rows.q[..., self.setup.parameters], moved)[None]
+            pools = trials.rows.q[..., self.setup.parameters]
+            moved = trials.truths[..., self.setup.parameters]
+            if pools.shape[1] <= FEW:
+                return moved_norm_ranks(pools, trials.which, moved)
+            truth = moved_norms(pools, trials.which, moved)[None]
         return ScoredTables(self.norm, trials.which, truth, own).mid_ranks()[0]
+
+
+def _moved(trials: SelfMadeTables) -> SlotPlaces | None:
+    """The draws (T, n) that were moved."""
+    return None if trials.truths is None else trials.which
+
+
+def _remade_pools(trials: SelfMadeTables, parameters: Integers) -> list[SlotRanks]:
+    """Scores (P, T, n) of pools in which a draw was moved, the moved one first."""
+    assert trials.truths is not None
+    q, moved = trials.rows.q[..., parameters], trials.truths[..., parameters]
+    n, k, d = q.shape
+    count = len(trials)
+    values = np.empty((count, n, k, d), np.result_type(q, moved))
+    values[:] = q
+    np.put_along_axis(values, trials.which[..., None, None], values[:, :, :1], axis=2)
+    values[:, :, 0] = moved
+
+    def slots_first(scores: NDArray[S]) -> NDArray[S]:
+        return np.ascontiguousarray(np.moveaxis(scores.reshape(count, n, k), -1, 0))
+
+    return [
+        replace(
+            score,
+            u=slots_first(score.u),
+            magnitude=score.magnitude and Magnitudes(*map(slots_first, score.magnitude)),
+        )
+        for score in slot_scores(values.reshape(-1, k, d), parameters, np.arange(k))
+    ]

@@ -132,5 +132,5 @@ def answered_questions(
             study.load(store) for study in question_studies([question], upload, methods, seed)
         ]
         if results := [result for result in loaded if result is not None]:
-            answers[question.name] = Answer(question, question.gather(results))
+            answers[question.name] = Answer.of(question, results, upload)
     return answers

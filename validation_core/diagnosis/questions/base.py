@@ -80,7 +80,10 @@ _MISSED = (
 _CODE = """\
 import validation_core as npt
 
-answer = npt.ask("NAME", "{path}", seed={seed})
+table = {table}
+# Asked alone: a long question goes through all stages, sentences of other tests are left out, and
+# where no diagnosis of the table is kept here, claims rest on a relabelling of their own.
+answer = npt.ask("NAME", table, methods={methods}, alpha={alpha}, seed={seed})
 print(*answer.sentences, sep="\\n")
 for row in answer.rows():
     print(row)
@@ -121,7 +124,7 @@ def heat_map(
     )
     shades = Shades(z, limit=reach, middle=middle, label=bar)
     dots = Points(rows[:, 0], rows[:, 1], color=color, size=3, opacity=0.6)
-    heat = Heat(x_edges, y_edges, shades, hover="(%{x:.3g}, %{y:.3g}): %{z:.2f}")
+    heat = Heat(x_edges, y_edges, shades, hover="(%{x}, %{y}): %{z:.2f}")
     x, y = (
         Axis((float(side[0]), float(side[-1])), name)
         for name, side in zip(names, sides, strict=True)
@@ -195,7 +198,7 @@ class Question(Generic[R]):
 
     @property
     def code(self) -> str:
-        """Python that answers it; `{path}` and `{seed}` are filled in."""
+        """Python that answers it: a template of `report.question_code`."""
         return _CODE.replace("NAME", self.name)
 
     def obstacle(self, upload: Upload) -> str | None:
@@ -260,6 +263,11 @@ class Question(Generic[R]):
         del result, diagnosis
         return ()
 
+    def at_saved_rows(self, result: R, upload: Upload) -> R:
+        """The result with places of rows among those that were saved, where it names some."""
+        del upload
+        return result
+
     def to_json(self, result: R) -> Json:
         """Every number of the result, as JSON holds it; arrays are for figures."""
         return codec.to_json(result)
@@ -281,6 +289,11 @@ class Answer(Generic[R]):
 
     question: Question[R]
     result: R
+
+    @classmethod
+    def of(cls, question: Question[R], results: Sequence[R], upload: Upload) -> Answer[R]:
+        """The answer that the results of a question's studies of a table make."""
+        return cls(question, question.at_saved_rows(question.gather(results), upload))
 
     def describe(self, diagnosis: Diagnosis) -> tuple[str, ...]:
         """Say the answer in sentences, the first first; they may hold names that a user chose.

@@ -409,6 +409,17 @@ def same_text(uploads: Sequence[Upload], labels: Sequence[str]) -> str | None:
     return f"{'; '.join(same)} hold the same draws: they are one table, given more than once."
 
 
+def one_text(uploads: Sequence[Upload], labels: Sequence[str]) -> str | None:
+    """That there is nothing to compare, where all tables hold the same draws; else None."""
+    if len({upload.digest for upload in uploads}) > 1:
+        return None
+    names = list_text(list(dict.fromkeys(labels)))
+    return (
+        f"A comparison needs tables with different draws; got the same in all of {names}. Bring "
+        "another, or test the one by a diagnosis."
+    )
+
+
 def right_text(ranking: Ranking, labels: Sequence[str], pvalues: Sequence[float | None]) -> str:
     """Whether the nearest table is right, as far as its own tests tell; empty without tests.
 

@@ -289,15 +289,19 @@ def _rates(result: _TypeIError) -> Drawn:
 
 
 def _pvalues(test: _MethodLevel, pvalue: Array) -> Drawn:
-    words = "p-value", "tables", "even"
-    right = (
-        "its peak at 1 comes from the Bonferroni correction"
-        if kind_of(test.name).ranks_parameters
-        else "a peak on the right: it is conservative"
+    words, kind = ("p-value", "tables", "even"), kind_of(test.name)
+    read = (
+        "If the test keeps its level, all bars stay in the grey band in 95 of 100 cases. A peak "
+        "on the left: the test rejects too often; a peak on the right: it is conservative."
     )
+    if kind.ranks_parameters or kind.decides:
+        read = (
+            "The p-value is adjusted for all that the test looks at, and often is 1: that bar may "
+            "lie above the grey band. If the test keeps its level, no other bar does in 95 of 100 "
+            "cases. A peak on the left: the test rejects too often."
+        )
     return Drawn(
         f"p-values of {test.title}",
         rank_histogram(pvalue, bins=_BINS, words=words, height=200),
-        "If the test keeps its level, all bars stay in the grey band in 95 of 100 cases. A "
-        f"peak on the left: the test rejects too often; {right}.",
+        read,
     )

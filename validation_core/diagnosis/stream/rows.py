@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from validation_core.diagnosis.stream.seen_rows import SeenRows
 from validation_core.rng import stream
 from validation_core.tables import TableUpload, roles
 from validation_core.tables.corrections import how_to_correct
 from validation_core.tables.draw_order import some_draws
 from validation_core.tables.float_type import match_precisions
+from validation_core.tables.named_parts import are_numbers
 from validation_core.tables.package_arrays import array_of
 from validation_core.tables.reading import File, opened_file, refusals_in_words
 from validation_core.tables.source import LIMIT, check_headers
@@ -79,13 +81,15 @@ class StreamRows:
         """(D, M, K) of the first row; None before it."""
         self.names: tuple[str, ...] = ()
         """Of the parameters."""
-        self.read, self.left_out = 0, 0
-        """Rows that came, and those of them left out for NaN or infinite numbers."""
+        self._seen = SeenRows()
+        self.read, self.left_out, self.repeats = 0, 0, 0
+        """Rows that came, those of them left out for NaN or infinite numbers, and those that came
+        before."""
         self.warnings: tuple[str, ...] = ()
         """Of the tables that came, each once."""
 
     def table(self, item: Mapping[str, Any] | TableUpload) -> PosteriorTable:
-        """The rows of one item, without those that hold NaN: theta (n, D), x (n, M), q (n, K, D).
+        """The new rows of one item without NaN: theta (n, D), x (n, M), q (n, K, D).
 
         Args:
             item: numbers by name, of one row or several; or a table.
@@ -94,8 +98,9 @@ class StreamRows:
             ValueError: for numbers that are no rows, or of other sizes than those before.
         """
         try:
-            came = self._table(item)
+            came, names = self._table(item)
             self._check_sizes(came)
+            came = self._in_order(came, names)
         except ValueError as refusal:
             raise ValueError(f"Row {self.read + 1:,} of the stream: {refusal}") from None
         assert self.sizes is not None, "sizes are checked"
@@ -105,7 +110,10 @@ class StreamRows:
             keep &= np.isfinite(part).reshape(len(part), -1).all(1)
         self.read += len(keep)
         self.left_out += int((~keep).sum())
-        return PosteriorTable(came.theta[keep], came.x[keep], q[keep])
+        finite = np.flatnonzero(keep)
+        new = finite[self._seen.are_new(came.theta[finite], came.x[finite])]
+        self.repeats += len(finite) - len(new)
+        return PosteriorTable(came.theta[new], came.x[new], q[new])
 
     def _check_sizes(self, came: PosteriorTable) -> None:
         sizes = came.theta.shape[1], came.x.shape[1], came.q.shape[1]
@@ -116,7 +124,6 @@ class StreamRows:
                     f"{sizes[2]}. Draw more at each x."
                 )
             self.sizes = sizes
-            self.names = self.names or tuple(f"theta_{i + 1}" for i in range(sizes[0]))
         d, m, k = self.sizes
         if sizes[:2] != (d, m) or sizes[2] < k:
             raise ValueError(
@@ -125,7 +132,30 @@ class StreamRows:
                 "stream of their own."
             )
 
-    def _table(self, item: Mapping[str, Any] | TableUpload) -> PosteriorTable:
+    def _in_order(self, came: PosteriorTable, names: tuple[str, ...]) -> PosteriorTable:
+        """Rows with their parameters in the order of the first row's names.
+
+        Raises:
+            ValueError: for other names.
+        """
+        own = tuple(f"theta_{i + 1}" for i in range(came.theta.shape[1]))
+        self.names = self.names or names or own
+        if not names or names == self.names:
+            return came
+        if sorted(names) == sorted(self.names):
+            order = [names.index(name) for name in self.names]
+            return PosteriorTable(came.theta[:, order], came.x, came.q[..., order])
+        if not are_numbers(names) and not are_numbers(self.names):
+            raise ValueError(
+                f"Every row names the parameters of the first, {roles.names_text(self.names)}; "
+                f"got {roles.names_text(names)}. Send these rows as a stream of their own."
+            )
+        return came
+
+    def _table(
+        self, item: Mapping[str, Any] | TableUpload
+    ) -> tuple[PosteriorTable, tuple[str, ...]]:
+        """The rows of an item, and the names of their parameters; none where it gives none."""
         if isinstance(item, TableUpload):
             if item.groups is not None:
                 raise ValueError(
@@ -135,14 +165,13 @@ class StreamRows:
             item.require_usable()
             if item.mistakes:
                 raise ValueError(how_to_correct(item.mistakes))
-            self.names = self.names or item.names
             self.warnings = tuple(dict.fromkeys((*self.warnings, *item.warnings)))
-            return item.data
+            return item.data, item.names
         if not isinstance(item, Mapping):
             raise ValueError(f"{_FORM}; got {type(item).__name__}. Send those by name.")
         return self._of_numbers(item)
 
-    def _of_numbers(self, item: Mapping[str, Any]) -> PosteriorTable:
+    def _of_numbers(self, item: Mapping[str, Any]) -> tuple[PosteriorTable, tuple[str, ...]]:
         found = roles.find_roles(list(item)).found
         given = {role: item[name] for role, name in found.items()}
         if weighted := [name for name in (*WEIGHTS, *LINEAR) if name in given]:
@@ -172,12 +201,19 @@ class StreamRows:
         x = arrays.get("x", np.empty((len(theta), 0)))
         if theta.ndim != 2 or q.ndim != 3 or q.shape[::2] != theta.shape or len(x) != len(theta):
             raise ValueError(f"{_FORM}; got {shapes}. Send one of these.")
-        if not self.names:
-            named = given.get("theta_names", fields)
-            labels = None if named is None else np.array([str(name) for name in named])
-            self.names = roles.column_labels(labels, "theta", theta.shape[1])[0]
+        names: tuple[str, ...] = ()
+        if (named := given.get("theta_names", fields)) is not None:
+            labels = np.array([str(name) for name in named])
+            names = roles.column_labels(labels, "theta", theta.shape[1])[0]
+        nameless = fields is not None and not isinstance(given["theta_q"], Mapping)
+        if nameless and names != self.names and sorted(names) == sorted(self.names):
+            raise ValueError(
+                "Rows whose draws have no names must name theta in one order; got "
+                f"{roles.names_text(names)} after {roles.names_text(self.names)}. Send theta_q by "
+                "the same names, or theta in the order of its columns."
+            )
         same = match_precisions({"theta": theta, "theta_q": q}, {}).arrays
-        return PosteriorTable(same["theta"], x.reshape(len(x), -1), same["theta_q"])
+        return PosteriorTable(same["theta"], x.reshape(len(x), -1), same["theta_q"]), names
 
     def _look_alike(self, arrays: Mapping[str, Array]) -> bool:
         """Whether one row, and several of one parameter, could be meant."""

@@ -12,7 +12,7 @@ _NAMED = 3
 
 
 def stream_sentences(
-    found: RankEvidence, names: Sequence[str], alpha: float, left_out: int
+    found: RankEvidence, names: Sequence[str], alpha: float, left_out: int, repeats: int
 ) -> tuple[str, ...]:
     """What the rows so far say of q.
 
@@ -21,10 +21,12 @@ def stream_sentences(
         names: of the parameters.
         alpha: level.
         left_out: rows left out for NaN.
+        repeats: rows left out since they came before.
     """
     after, n = found.first_beyond(alpha), len(found.wealth)
     line, p = f"{1 / alpha:.3g} to 1", said_equals(found.pvalue)
-    lost = (f"{count_text(left_out, 'row')} left out: NaN or infinite numbers.",) * bool(left_out)
+    reasons = {"NaN or infinite numbers": left_out, "the theta and x of an earlier row": repeats}
+    lost = [f"{count_text(n, 'row')} left out: {why}." for why, n in reasons.items() if n]
     if after is None:
         return (
             f"Not decided after {count_text(n, 'row')}: the evidence against q was never above "

@@ -31,7 +31,7 @@ from validation_core.drawing.marks import (
     VLine,
 )
 from validation_core.methods import skl
-from validation_core.text import first_text
+from validation_core.text import count_text, first_text
 from validation_core.types import Array
 
 SHOWN = 6
@@ -39,6 +39,7 @@ SHOWN = 6
 _ROW = 40  # pixels high
 # letters of a name that fit beside a row on a narrow screen; sigma_1, sigma_2 end apart
 NAME_LETTERS = 14
+_LETTER = 1 / 44  # of a narrow screen's axis that a letter takes
 _MARKS = ("diamond", "circle", "square")
 
 
@@ -60,7 +61,7 @@ def coverage_picture(
         hover = f"nominal {100 * level:g}%: true %{{x:.1%}}"
         marks.append(_whiskers(ends, at, hover=hover, symbol=_MARKS[j % len(_MARKS)]))
     axis = Axis((min(0.4, lowest - 0.04), 1.01), "share of true values covered", percent=True)
-    more = f" {hidden} more parameters are in the table." if hidden else ""
+    more = f" The table has {count_text(hidden, 'more parameter')}." if hidden else ""
     return Drawn(
         COVERAGE,
         _rows(marks, axis, labels),
@@ -133,8 +134,13 @@ def contraction_pictures(worst: Sequence[ParameterErrors], labels: Sequence[str]
     starts = np.flatnonzero(np.diff(x[order], prepend=-np.inf) > 0.2 * (1.05 - low))
     for near in np.split(order, starts[1:]):
         place, names = float(x[near[0]]), [contracted[i][1] for i in near]
-        edge: Anchor = "end" if place > 0.8 else "start" if place < low + 0.2 else "middle"
-        words = first_text(names, 2)
+        words = first_text(names, 2 if len("".join(names[:2])) <= NAME_LETTERS else 1)
+        half = len(words) * _LETTER * (1.05 - low) / 2  # of the axis
+        edge: Anchor = "middle"
+        if place + half > 1.05:
+            edge = "end"
+        elif place - half < low:
+            edge = "start"
         notes.append(Note(place, float((mean + sd)[near].max()), words, anchor=edge, rise=11))
     panel = Panel(
         [
@@ -187,7 +193,7 @@ def divergence_pictures(
 ) -> list[Drawn]:
     """The symmetric divergence: by log densities where they are there, or by a classifier."""
     more = (
-        f" {nats.beyond} values beyond the axis are counted in the end bars."
+        f" End bars count {count_text(nats.beyond, 'value')} beyond the axis."
         if nats.beyond
         else ""
     )

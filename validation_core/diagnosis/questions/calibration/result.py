@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from scipy.special import ndtri
 
 from validation_core import codec
 from validation_core.relabelling.families import Family
+from validation_core.statistics.effects import WIDEST
 from validation_core.types import Array, Interval
 
 SHAPE_LEVEL = 0.01
@@ -100,6 +101,21 @@ class ParameterErrors:
     def skewed(self) -> bool:
         """Whether the skew is told from that of a right q."""
         return self.shape.skew_pvalue <= SHAPE_LEVEL and not self.open
+
+    @property
+    def width(self) -> Interval:
+        """The ratio with ends at 0 and infinity where those by ranks were held at a limit."""
+        if self.by == "moments":
+            return self.ratio
+        ratio, low, high = self.ratio
+        low = 0.0 if low <= 1.01 / WIDEST else low
+        return Interval(ratio, low, math.inf if high >= 0.99 * WIDEST else high)
+
+    def to_json(self) -> dict[str, Any]:
+        """Its fields, an open end of the width as 0 or None."""
+        _, low, high = self.width
+        ends = {"ratio_low": low, "ratio_high": None if math.isinf(high) else high}
+        return codec.fields_to_json(self) | codec.to_json(ends)
 
     @property
     def misfit(self) -> Literal["narrow", "wide", ""]:

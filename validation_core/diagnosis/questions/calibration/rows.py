@@ -18,7 +18,7 @@ def parameter_row(errors: ParameterErrors, name: str, claims: Claims) -> Row:
         row |= _cell(f"covered by {100 * rate.level:g}% intervals, %", rate.covers, 1, 100)
     row |= _cell("below q's median, %", errors.below_median, 1, 100)
     row |= _cell("bias, posterior sd (+ is too high)", open_ended(errors), 3)
-    row |= _cell("width / needed width", errors.ratio, 3)
+    row |= _cell("width / needed width", errors.width, 3)
     row |= {"bias and width by": "q's mean and sd" if errors.by == "moments" else "ranks"}
     row |= _cell("contraction", errors.contraction, 3)
     return row | {

@@ -78,7 +78,7 @@ def _recovered(
                     color=color,
                     size=5,
                     opacity=0.75,
-                    hover="true %{x:.3g}, q's mean %{y:.3g}",
+                    hover="true %{x}, q's mean %{y}",
                 )
             )
     return Panel(

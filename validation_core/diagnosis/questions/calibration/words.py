@@ -128,7 +128,9 @@ def at_least(bias: Interval) -> str:
     bound = abs(bias.low if math.isnan(bias.high) else bias.high)
     told = abs(bias.estimate)
     more = "" if told <= bound else f" ({told:.1f} by q's mean and sd)"
-    return f"at least {math.floor(10 * bound) / 10:.1f} sd of a normal law{more}"
+    digits = max(1, -math.floor(math.log10(bound))) if bound > 0 else 1
+    least = math.floor(10**digits * bound) / 10**digits
+    return f"at least {least:.{digits}f} sd of a normal law{more}"
 
 
 def _by_moments(size: float, by_ranks: Interval, errors: ParameterErrors) -> str:
@@ -149,12 +151,10 @@ def _width(errors: ParameterErrors) -> str:
         least = max(high if low == 0 else 0.0, 1 / WIDEST)
         return f"q is at most {least:.2g} times as wide as it should be ({side})"
     shape = ".2g" if ratio < 0.1 else ".2f"
-    top = format(high, shape) if high < 0.99 * WIDEST else "∞"
+    bottom, top = width_ends([errors], shape)
     by_sd = 1 / errors.z_sd if errors.z_sd > 0 else math.nan
     told = _by_moments(by_sd, errors.ratio, errors)
-    return (
-        f"q is {ratio:{shape}} [{low:{shape}}, {top}] times as wide as it should be{told} ({side})"
-    )
+    return f"q is {ratio:{shape}} [{bottom}, {top}] times as wide as it should be{told} ({side})"
 
 
 def others_off(
@@ -199,8 +199,6 @@ def errors_left_open(parameters: Sequence[ParameterErrors]) -> list[str]:
     """Say which errors are left open where none was found."""
     middle = [_middle(errors).covers for errors in parameters]
     low, high = min(rate.low for rate in middle), max(rate.high for rate in middle)
-    bias = widest_bias(parameters)
-    widths = [errors.ratio for errors in parameters if errors.ratio.known]
     which = f"No error is found in {'the' if len(parameters) == 1 else 'any'} parameter"
     held = (
         f"80% intervals hold between {share_text(low)} and {share_text(high)} of the true values"
@@ -209,16 +207,26 @@ def errors_left_open(parameters: Sequence[ParameterErrors]) -> list[str]:
         few = parameters[0].draws
         make = "makes" if few == 1 else "make"
         held = f"{count_text(few, 'draw')} at each x {make} no 80% interval"
-    open_ = (
+    return [f"{which}: {held}; the data still allow {sizes_left(parameters)}."]
+
+
+def sizes_left(parameters: Sequence[ParameterErrors]) -> str:
+    """The largest bias and the widths that intervals of these parameters hold."""
+    bias = widest_bias(parameters)
+    left = (
         f"a bias up to {bias:.2f} posterior sd" if bias < 0.99 * WIDEST else "a bias of any size"
     )
-    if widths:
-        narrow = min(ratio.low for ratio in widths)
-        wide = max(ratio.high for ratio in widths)
-        least = f"{narrow:.2f}" if narrow > 1.01 / WIDEST else "0"
-        most = f"{wide:.2f}" if wide < 0.99 * WIDEST else "∞"
-        open_ += f" and widths from {least} to {most} times what they should be"
-    return [f"{which}: {held}; the data still allow {open_} (95% intervals)."]
+    if known := [errors for errors in parameters if errors.ratio.known]:
+        least, most = width_ends(known)
+        left += f" and widths from {least} to {most} times what they should be"
+    return f"{left} (95% intervals)"
+
+
+def width_ends(parameters: Sequence[ParameterErrors], form: str = ".2f") -> tuple[str, str]:
+    """The least and greatest width that intervals of these parameters hold: `0`, `2.37`, `∞`."""
+    low = min(errors.width.low for errors in parameters)
+    high = max(errors.width.high for errors in parameters)
+    return format(low, form) if low else "0", "∞" if math.isinf(high) else format(high, form)
 
 
 def widest_bias(parameters: Sequence[ParameterErrors]) -> float:

@@ -83,7 +83,7 @@ def _line_figure(ratio_map: RatioMap, name: str) -> Panel:
         [
             HLine(0, dash="dash"),
             Band(at[some], *band, color=style.P, opacity=0.2),
-            Line(at[some], mean[some], color=style.P, hover="%{x:.3g}: %{y:.2f}"),
+            Line(at[some], mean[some], color=style.P, hover="%{x}: %{y:.2f}"),
             Points(
                 ratio_map.truth, feet, color=style.P, size=6, symbol="line-ns-open", opacity=0.6
             ),

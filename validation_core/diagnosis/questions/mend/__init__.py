@@ -36,7 +36,7 @@ class MendQuestion(Question[Mended]):
     def code(self) -> str:
         return (
             "import validation_core as npt\n\n"
-            'mended = npt.mend("{path}", seed={seed})\n'
+            "mended = npt.mend({table}, alpha={alpha}, seed={seed})\n"
             "print(mended)\n"
             'mended.save("mend.npz")  # beside mend.py it mends new draws, with NumPy alone\n'
             'mended.save("mend.py")\n'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -59,7 +60,7 @@ class ObservationQuestion(Question["AtObservation"]):
 
     @property
     def code(self) -> str:
-        return super().code.replace("{seed})", "{seed}, where=None)")
+        return super().code.replace("{seed})", "{seed}, where={where})")
 
     def obstacle(self, upload: Upload) -> str | None:
         if not isinstance(upload, TableUpload):
@@ -109,6 +110,13 @@ class ObservationQuestion(Question["AtObservation"]):
             next((result.local for result in results if result.local), None),
             next((result.ball for result in results if result.ball), None),
         )
+
+    def at_saved_rows(self, result: AtObservation, upload: Upload) -> AtObservation:
+        local = result.local
+        if local is None or local.site.row < 0 or not isinstance(upload, TableUpload):
+            return result
+        site = replace(local.site, row=upload.saved_row(local.site.row))
+        return replace(result, local=replace(local, site=site))
 
     def describe(self, result: AtObservation, names: Names, claims: Claims) -> tuple[str, ...]:
         """The answer first, then where it was looked, and what the numbers rest on."""

@@ -15,7 +15,8 @@ from validation_core.localization import neighbours
 from validation_core.tables import TableUpload, Upload
 
 Where = int | Sequence[float] | None
-"""A row counted from 0; an observation of M numbers; or None: the upload's own or the middle."""
+"""A row that was saved, counted from 0; an observation of M numbers; or None: the upload's own or
+the middle."""
 _standings: WeakKeyDictionary[Upload, neighbours.Standing] = WeakKeyDictionary()
 _FAR, _APART = 3.0, 0.5
 
@@ -64,7 +65,8 @@ class Site:
 
     kind: Literal["row", "typed", "observed"]
     row: int
-    """Whose draws serve, from 0; -1 for the upload's own."""
+    """Whose draws serve, from 0; -1 for the upload's own. Of a study, among the rows that are
+    tested; of an answer, among those that were saved."""
     columns: int
     x: tuple[float, ...]
     """The x at which q is looked at; empty where it is long."""

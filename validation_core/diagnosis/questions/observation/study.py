@@ -46,7 +46,7 @@ class ObservationPoint:
             ValueError: for a row that is not there or an observation that is not M finite numbers.
         """
         table = upload.data
-        n, m = table.x.shape
+        m = table.x.shape[1]
         if where is None:
             if upload.observed is not None:
                 x, theta = upload.observed
@@ -55,12 +55,7 @@ class ObservationPoint:
                 _middles[upload] = neighbours.central_row(table.x)
             return cls(row=_middles[upload])
         if isinstance(where, int | np.integer):
-            if not 0 <= where < n:
-                raise ValueError(
-                    f"A row is counted from 0 to {n - 1}; got {int(where)}. Give one that is "
-                    "there."
-                )
-            return cls(row=int(where))
+            return cls(row=upload.row_saved_at(int(where)))
         x_o = np.asarray(where, dtype=np.float64).ravel()
         if x_o.shape != (m,) or not np.isfinite(x_o).all():
             bad = int((~np.isfinite(x_o)).sum())
@@ -117,7 +112,8 @@ class ObservationStudy(TableStudy[AtObservation], spec="observation"):
     part: Literal["local", "ball"] = "local"
     """L-C2ST and the ranks nearby; or the ball of CoLT's localizer."""
     row: int = 0
-    """The row whose draws serve, counted from 0; unused where the observation has its own."""
+    """The row whose draws serve, among those that are tested; unused where the observation has
+    its own."""
     x_o: tuple[float, ...] | None = None
     """The observation as it was typed; None for the row itself or the upload's own."""
     observed: str = ""

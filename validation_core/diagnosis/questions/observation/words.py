@@ -19,12 +19,14 @@ from validation_core.text import (
     list_text,
     more_text,
     number_text,
+    scaled_text,
     share_interval_text,
 )
 from validation_core.types import Interval
 
 _CLAUSES = 3  # that a sentence says of parameters
 _TOLD = 8  # draws of q from which quarters of them mean something
+_LEAST_BOUND = 0.1  # sd; that a bias is more than less says nothing of it
 _NAMED = 5  # columns named in a warning
 
 
@@ -53,13 +55,18 @@ def answer_text(local: LocalAnswer, names: Sequence[str], alpha: float) -> list[
         return [f"Near this observation q looks wrong (L-C2ST, {p}): {few}", nearby]
     where = ""
     clearest = min((ranks.pvalue for ranks in local.nearby.parameters), default=1.0)
-    first = {ranks.parameter for ranks in local.nearby.parameters if ranks.pvalue <= clearest}
     # A parameter that is exact may vary most where another one is off.
+    first = {
+        ranks.parameter
+        for ranks in local.nearby.parameters
+        if ranks.pvalue <= clearest and _sizes_nearby(ranks, names)
+    }
     if clearest <= alpha and test.parameter in first:
         assert test.parameter is not None, "it is a parameter"
+        much, little = ends_text(test.much, test.little)
         where = (
-            f": too much mass for {parameter_name(names, test.parameter)} between "
-            f"{ends_text(test.much)}, too little between {ends_text(test.little)}"
+            f": too much mass for {parameter_name(names, test.parameter)} between {much}, too "
+            f"little between {little}"
         )
     return [
         f"Near this observation q looks wrong (L-C2ST, {p}){where}.",
@@ -85,9 +92,10 @@ def unclaimed_text(local: LocalAnswer, claims: Claims, *, own: bool) -> list[str
     ]
 
 
-def ends_text(ends: Sequence[float]) -> str:
-    """The two ends of a range: `0.2 and 1.4`."""
-    return list_text([number_text(end) for end in ends])
+def ends_text(*ranges: Sequence[float]) -> tuple[str, ...]:
+    """The two ends of each range, `0.2 and 1.4`, told apart in the narrowest."""
+    scale = min((high - low for low, high in ranges if high > low), default=0.0)
+    return tuple(list_text([scaled_text(end, scale) for end in ends]) for ends in ranges)
 
 
 def nearby_text(
@@ -128,7 +136,8 @@ def _sizes_nearby(ranks: NearbyRanks, names: Sequence[str]) -> list[str]:
     side = "high" if shift.estimate >= 0 else "low"
     if ranks.open:
         bound = shift._replace(estimate=0.0)  # by ranks alone, which tell no more
-        clauses.append(f"q's {name} sits {at_least(bound)} too {side}")
+        if (shift.low if side == "high" else -shift.high) >= _LEAST_BOUND:
+            clauses.append(f"q's {name} sits {at_least(bound)} too {side}")
     elif shift.low > 0 or shift.high < 0:
         ends = shift if shift.estimate >= 0 else Interval(*(-shift[i] for i in (0, 2, 1)))
         clauses.append(f"q's {name} sits {interval_text(ends)} posterior sd too {side}")

@@ -88,7 +88,7 @@ def _curve(kind: OverXKind, curve: OverXCurve, along: str) -> Panel:
             HLine(middle, dash="dash"),
             Band(at, *grey, opacity=0.25),
             Band(at, low, high, color=style.P, opacity=0.2),
-            Line(at, value, color=style.P, hover="%{x:.3g}: %{y:.2f}"),
+            Line(at, value, color=style.P, hover="%{x}: %{y:.2f}"),
             Points(curve.rows, feet, color=style.NULL, symbol="line-ns-open", opacity=0.5),
         ],
         x=Axis((float(at[0]) - 0.02 * width, float(at[-1]) + 0.02 * width), along),

@@ -12,7 +12,7 @@ from validation_core.diagnosis.questions.over_x.result import OverXPlace
 from validation_core.relabelling.claims import parameter_name, x_column_name
 from validation_core.relabelling.places import coordinates, draws_set_aside, moments
 from validation_core.tables import TableUpload
-from validation_core.text import number_text
+from validation_core.text import number_text, scaled_text
 from validation_core.types import Array, PosteriorTable
 
 
@@ -44,7 +44,7 @@ def _disc_text(disc: Disc, columns: Sequence[str]) -> str:
         if text := _stretch_text(columns[i], *disc.ends[i], outside=disc.outside_of):
             return text
     spans = " and ".join(
-        f"{name} is {number_text(at)} ± {number_text(reach, 2)}"
+        f"{name} is {scaled_text(at, reach)} ± {number_text(reach, 2)}"
         for name, at, reach in zip(columns, disc.centre, disc.radius, strict=True)
     )
     return f"not both {spans}" if disc.outside_of else spans
@@ -58,9 +58,10 @@ def _stretch_text(what: str, low: float | None, high: float | None, *, outside: 
         return "" if high is None else f"{what} < {number_text(high)}"
     if high is None:
         return f"{what} ≥ {number_text(low)}"
+    first, last = (scaled_text(end, high - low) for end in (low, high))
     if outside:
-        return f"{what} is below {number_text(low)} or from {number_text(high)} on"
-    return f"{what} is from {number_text(low)} to {number_text(high)}"
+        return f"{what} is below {first} or from {last} on"
+    return f"{what} is from {first} to {last}"
 
 
 def rows_in_region(upload: TableUpload, place: OverXPlace) -> NDArray[np.intp]:
