@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,11 @@ from validation_core.api.compare import ComparisonResult, compare
 from validation_core.api.diagnose import DiagnosisResult, diagnose
 from validation_core.api.result import Rows
 from validation_core.api.table import Table
+from validation_core.export.progress import rows_text
 from validation_core.methods import Omnibus
 from validation_core.methods.base import Method
 from validation_core.store import Store
+from validation_core.tables import TableUpload
 from validation_core.tables.package_arrays import array_of
 
 Draw = Callable[[NDArray[Any], int], Any]
@@ -115,6 +119,8 @@ class Checkpoints:
     def compare(self, reference: str | int = 0) -> ComparisonResult:
         """Compare the checkpoints row by row; p-values are adjusted for all of them.
 
+        A row at which some checkpoint has no finite draws is left out of all, and said to be.
+
         `compare().link()` is the address of the comparison in the dashboard.
 
         Args:
@@ -125,9 +131,34 @@ class Checkpoints:
             TypeError: for a reference that is neither a label nor a place.
             ValueError: for fewer than two checkpoints, or a reference that is none of them.
         """
-        return compare(
-            self.tables, reference=reference, seed=self._seed, store=self._store, progress=False
+        tables, lacking = self._of_same_rows()
+        compared = compare(
+            tables, reference=reference, seed=self._seed, store=self._store, progress=False
         )
+        if not lacking:
+            return compared
+        told = f"{rows_text(lacking)} without finite draws at some checkpoint: not compared there."
+        return replace(compared, left_out=(*compared.left_out, told))
+
+    def _of_same_rows(self) -> tuple[dict[str, Table], int]:
+        """The tables with the rows that all of them hold, and how many others some hold."""
+        held = [_rows(table) for table in self.tables.values()]
+        common, all_rows = (
+            reduce(of, held, held[0] if held else np.arange(0))
+            for of in (np.intersect1d, np.union1d)
+        )
+        if len(common) == len(all_rows):
+            return self.tables, 0
+        return {
+            label: Table(
+                self._theta[common],
+                self._x[common],
+                table.arrays()["theta_q"][np.isin(rows, common)],
+                names=self._names,
+                order="NKD",
+            )
+            for (label, table), rows in zip(self.tables.items(), held, strict=True)
+        }, len(all_rows) - len(common)
 
     def lightning(self, draw: DrawOfModel, every: int = 1) -> Any:
         """A callback of Lightning, for `Trainer(callbacks=[...])`.
@@ -148,6 +179,13 @@ class Checkpoints:
             every: epochs between two checkpoints.
         """
         return _keras_callback(self, draw, every)
+
+
+def _rows(table: Table) -> NDArray[Any]:
+    """The places (N,) of a table's rows among the simulations."""
+    upload = table.upload
+    saved = upload.saved_rows if isinstance(upload, TableUpload) else None
+    return np.arange(table.n) if saved is None else saved
 
 
 def _lightning_callback(checkpoints: Checkpoints, draw: DrawOfModel, every: int) -> Any:
