@@ -27,7 +27,7 @@ def simulated(
         ValueError: when nothing succeeds, or for another number of simulations than of theta.
     """
     lost, error = Counter[str](), None
-    thetas, data = [], []
+    thetas, data = list[Array](), list[Array]()
     size, started = math.ceil(len(theta) / _BATCHES_OF_THETA), time.monotonic()
     batches = [theta[start : start + size] for start in range(0, len(theta), size)]
     done = 0

@@ -20,7 +20,7 @@ def check_seconds(seconds: object) -> None:
     rule = "max_seconds is a number of seconds above 0, or None for any number"
     if seconds is not None and not isinstance(seconds, Real):
         raise TypeError(f"{rule}; got {seconds!r}. Try 60.")
-    if seconds is not None and not seconds > 0:
+    if seconds is not None and not float(seconds) > 0:
         raise ValueError(f"{rule}; got {seconds}. Try 60.")
 
 
