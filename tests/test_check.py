@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -91,10 +92,47 @@ def test_one_parameter_needs_no_axis_of_its_own(checked):
     rng = np.random.default_rng(1)
     result = checked(
         prior=rng.standard_normal,
-        simulate=lambda theta: theta + rng.standard_normal(theta.shape),
-        sample=lambda x, k: x / 2 + 0.5**0.5 * rng.standard_normal((len(x), k)),
+        simulate=lambda theta: theta + rng.standard_normal(len(theta)),
+        sample=lambda x, k: x[:, None] / 2 + 0.5**0.5 * rng.standard_normal((len(x), k)),
     )
-    assert result.table.arrays()["theta_q"].shape == (N, K, 1)
+    held = result.table.arrays()
+    assert (held["x"].shape, held["theta_q"].shape) == ((N, 1), (N, K, 1))
+
+
+def test_functions_may_change_what_they_are_given(checked):
+    rng = np.random.default_rng(1)
+
+    def simulate(theta):
+        theta += 10
+        return 10 * (theta + rng.standard_normal(theta.shape))
+
+    def sample(x, k):
+        x /= 10
+        x -= 10
+        return x[:, None] / 2 + draws(rng, x, k)
+
+    def log_q(theta, x):
+        x /= 10
+        x -= 10
+        return -((theta - x / 2) ** 2).sum(1)
+
+    result = checked(simulate=simulate, sample=sample, log_q=log_q)
+    held = result.table.arrays()
+    assert abs(held["theta"].mean()) < 0.5, "the simulator was given theta of its own"
+    assert held["x"].min() > 10
+    assert result.verdict == "no problem found"
+
+
+def test_a_frame_from_prior_is_a_frame_in_simulate(checked):
+    rng = np.random.default_rng(1)
+    result = checked(
+        prior=lambda n: pd.DataFrame(rng.standard_normal((n, 2)), columns=["mass", "spin"]),
+        simulate=lambda theta: theta + rng.standard_normal(theta.shape),
+        sample=lambda x, k: x[["mass", "spin"]].values[:, None] / 2 + draws(rng, x, k),
+        log_q=lambda theta, x: -((theta - x / 2) ** 2).sum(axis=1),
+    )
+    assert result.table.n == N
+    assert "log_q" in result.table.arrays()
 
 
 def test_rows_that_fail_are_left_out_and_counted(checked):
@@ -155,9 +193,45 @@ def broken(*_):
         ),
         ({"simulate": lambda theta: np.zeros(3)}, r"simulate must return one x for each of 6"),
         ({"simulate": broken}, "simulate must give finite x; got none at 120 theta"),
+        ({"simulate": broken}, "simulator's RuntimeError: no such shape"),
+        ({"simulate": None}, r"simulate\(theta\) must be a function .*got NoneType"),
+        ({"simulate": lambda theta: ["a"] * len(theta)}, "simulate must return numbers; got <U1"),
+        ({"simulate": lambda theta: [None] * len(theta)}, "must return numbers; got object at 6"),
+        ({"simulate": lambda theta: (theta, theta), "n": 40}, "one array.* got a tuple of 2"),
+        (
+            {"simulate": lambda theta: np.zeros((len(theta), 2 + (theta[0, 0] > 0)))},
+            r"x of one shape at all theta; got \((2|3),\) at some and \((2|3),\) at others",
+        ),
+        (
+            {"log_q": broken},
+            r"log_q\(thetas, x_i\) .*asked with \(2, 2\), \(2,\), it raised Runtime",
+        ),
+        (
+            {"log_q": lambda thetas, x: -((thetas - x) ** 2)},
+            r"asked with thetas \(2, 2\) and x_i \(2,\), got \(2, 2\) in place of \(2,\)",
+        ),
+        ({"log_q": 3}, r"log_q\(thetas, x_i\) must be a function .*got int"),
+        ({"max_seconds": -1}, "max_seconds is a number of seconds above 0.* got -1"),
         ({"n": 2}, "n is at least 4; got 2"),
     ],
 )
 def test_a_function_that_fails_is_named_with_what_it_was_asked(checked, given, told):
     with pytest.raises(ValueError, match=told):
         checked(**given)
+
+
+@pytest.mark.parametrize("given", [{"n": "200"}, {"draws": 50.0}, {"max_seconds": "a"}])
+def test_what_is_no_number_is_refused_by_name(checked, given):
+    ((name, got),) = given.items()
+    with pytest.raises(TypeError, match=f"{name} is a .*number.*; got {got!r}"):
+        checked(**given)
+
+
+def test_torch_functions_may_work_in_bfloat16(checked):
+    torch.manual_seed(0)
+    result = checked(
+        prior=lambda n: torch.randn(n, 2).bfloat16(),
+        simulate=lambda theta: theta + torch.randn_like(theta),
+        sample=lambda x, k: x[:, None] / 2 + 0.5**0.5 * torch.randn(len(x), k, 2).bfloat16(),
+    )
+    assert result.table.n == N

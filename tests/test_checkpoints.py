@@ -57,6 +57,43 @@ def test_checkpoints_are_diagnosed_compared_and_linked(store):
         npt.ComparisonResult(("a",), (), np.empty(0), ()).link()
 
 
+def test_a_sampler_may_change_x_and_fill_one_array_at_each_epoch(store):
+    theta, x = 10 * THETA, 100 + 10 * X
+    checkpoints = npt.Checkpoints(theta, x, k=50, store=store)
+    filled = np.empty((len(x), 50, 1))
+
+    def draw(x, k):
+        x -= 100
+        filled[:] = draw_by(0.8, 10 * 0.45, seed=len(checkpoints.tables))(x, k)
+        return filled
+
+    for _ in range(2):
+        checkpoints(draw)
+    assert {row["verdict"] for row in checkpoints.rows()} == {"no problem found"}
+    first, second = (table.arrays()["theta_q"] for table in checkpoints.tables.values())
+    assert x.mean() > 90
+    assert not np.array_equal(first, second)
+
+
+def test_checkpoints_are_compared_at_the_rows_that_all_of_them_have(store):
+    checkpoints = npt.Checkpoints(THETA, X, k=50, store=store)
+
+    def lacking(rows):
+        def draw(x, k):
+            draws = draw_by(0.8, 0.45, seed=len(rows))(x, k)
+            draws[rows] = np.nan
+            return draws
+
+        return draw
+
+    for rows in ([], [3, 7], [7, 9, 8]):
+        checkpoints(lacking(rows))
+    assert [table.n for table in checkpoints.tables.values()] == [300, 298, 297]
+    compared = checkpoints.compare()
+    assert [upload.n for upload in compared.uploads] == [296] * 3
+    assert any(told.startswith("4 rows without finite draws") for told in compared.left_out)
+
+
 class Normal(torch.nn.Module):
     """q(theta | x) = N(a x, exp(2 s))."""
 

@@ -50,6 +50,30 @@ def test_arrays_that_give_themselves_are_read():
     same(npt.Table(**{name: ArrayLike(array) for name, array in table().items()}))
 
 
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy, lambda array: array[::1]])
+def test_a_table_keeps_its_numbers_when_the_arrays_are_filled_anew(kind):
+    arrays = table()
+    given = {name: kind(array) for name, array in arrays.items()}
+    rows = {"p": given["theta_q"][:, 0], "q": given["theta_q"][:, 1]}
+    frame = pd.DataFrame({"theta": arrays["theta"][:, 0], "x": arrays["x"][:, 0]}, copy=False)
+    made = [npt.Table(**given), npt.read(given), npt.Table.samples(**rows)]
+    made.append(npt.Table(frame[["theta"]], frame["x"], given["theta_q"][..., :1]))
+    before = [{name: np.array(array) for name, array in one.arrays().items()} for one in made]
+    for array in (*arrays.values(), *(frame[name].values for name in frame)):
+        array.flags.writeable = True  # a Series lends its numbers read-only
+        array += 3
+    for one, held in zip(made, before, strict=True):
+        for name, array in one.arrays().items():
+            np.testing.assert_array_equal(array, held[name])
+
+
+def test_a_tables_arrays_cannot_be_written_into():
+    arrays = npt.Table(**table()).arrays()
+    for array in arrays.values():
+        with pytest.raises(ValueError, match="read-only"):
+            array[:] = 0
+
+
 def test_a_dict_of_arrays_for_each_parameter_names_them():
     arrays = tensors()
     theta = {name: arrays["theta"][:, j : j + 1] for j, name in enumerate(("mass", "spin"))}

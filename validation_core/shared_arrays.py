@@ -7,6 +7,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,6 +29,17 @@ def read_only(function: Callable[P, R]) -> Callable[P, R]:
         return result
 
     return shared
+
+
+def locked_view(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    """The same numbers, which cannot be written into by way of this array.
+
+    >>> locked_view(np.zeros(3)).flags.writeable
+    False
+    """
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _lock(value: object) -> None:

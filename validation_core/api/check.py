@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
@@ -15,11 +16,15 @@ from validation_core.export.any_sampler import from_callable
 from validation_core.export.arrays import as_matrix, as_numpy
 from validation_core.export.progress import printer, rows_text
 from validation_core.export.simulating import simulated
+from validation_core.export.time_limit import check_seconds
 from validation_core.methods.base import Method
 from validation_core.store import Store
+from validation_core.tables.named_columns import is_frame
 
 _TRIED = (2, 3)  # x and draws at each, to see that `sample` gives what it should
 _FEWEST = 4
+_OF_PRIOR = "n parameters, (n, D)"
+_OF_LOG_Q = "log q at each of thetas, (r,)"
 
 
 @checked_keywords()
@@ -73,7 +78,7 @@ def check(
         as `diagnose` does; its `table` holds the simulations and the draws.
 
     Raises:
-        TypeError: for an unknown keyword.
+        TypeError: for an unknown keyword, or what is no number.
         ValueError: for a function that fails or gives another shape, with its name, what it was
             asked and what it gave.
 
@@ -89,35 +94,45 @@ def check(
         >>> result.verdict, result.table
         ('problem found', Table(200 rows, 50 draws of q at each, 2 parameters, 2 data))
     """
+    advice = "Take a thousand and a hundred."
     for name, least, got in (("n", _FEWEST, n), ("draws", 1, draws)):
+        if not isinstance(got, Integral):
+            raise TypeError(f"{name} is a whole number; got {got!r}. {advice}")
         if got < least:
-            raise ValueError(
-                f"{name} is at least {least}; got {got}. Take a thousand and a hundred."
-            )
-    theta = _called("prior(n)", "n parameters, (n, D)", prior, n)
-    truth = as_matrix(theta)
+            raise ValueError(f"{name} is at least {least}; got {got}. {advice}")
+    check_seconds(max_seconds)
+    _check_function("prior(n)", _OF_PRIOR, prior)
+    _check_function("simulate(theta)", "data of each theta, (b, ...)", simulate)
+    _check_function("sample(x, k)", "k draws at each x, (b, k, D)", sample)
+    if log_q is not None:
+        _check_function("log_q(thetas, x_i)", _OF_LOG_Q, log_q)
+    theta = _called("prior(n)", _OF_PRIOR, prior, n)
+    truth, axes = as_matrix(theta), as_numpy(theta).shape[1:]
     if len(truth) != n:
         raise ValueError(
             f"prior(n) must draw n parameters, (n, D); asked for n = {n:,}, got shape "
-            f"{as_numpy(theta).shape}. Put the draws on the first axis."
+            f"{(len(truth), *axes)}. Put the draws on the first axis."
         )
     kinds: dict[str, Any] = {}
 
     def simulations(rows: NDArray[Any]) -> ArrayLike:
-        kinds["x"] = simulate(_alike(rows, theta))
+        kinds["x"] = simulate(_alike(rows.reshape(len(rows), *axes), theta))
         return kinds["x"]
 
     loud = progress is True
     truth, x, lost = simulated(simulations, truth, printer(loud))
     like = kinds["x"]
-    _try(sample, _alike(x[: _TRIED[0]], like), truth.shape[1])
+    _try(sample, _alike(x[: _TRIED[0]].copy(), like), truth.shape[1])
+    log_q_at = log_q and (lambda rows, at: log_q(_alike(rows, theta), _alike(at, like)))
+    if log_q_at is not None:
+        _try_density(log_q_at, truth[: _TRIED[0]].copy(), x[0].copy())
     table = from_callable(
         None,
         truth,
         x,
         draws,
         sample_batch=lambda rows, k: sample(_alike(rows, like), k),
-        log_q=log_q and (lambda rows, at: log_q(_alike(rows, theta), _alike(at, like))),
+        log_q=log_q_at,
         max_seconds=max_seconds,
         progress=loud,
     )
@@ -149,25 +164,36 @@ def check(
 
 
 def _alike(rows: NDArray[Any], like: Any) -> Any:
-    """Rows as a tensor of the same type and place as another, where that is one."""
-    return like.new_tensor(rows) if hasattr(like, "new_tensor") else rows
+    """Rows as a tensor of the same type and place as another, or a frame of the same columns."""
+    if hasattr(like, "new_tensor"):
+        return like.new_tensor(rows)
+    framed = is_frame(like) and rows.ndim == 2  # not at one x alone
+    return type(like)(rows, columns=like.columns) if framed else rows
+
+
+def _check_function(name: str, rule: str, function: object) -> None:
+    """Refuse what is no function.
+
+    Raises:
+        ValueError: for that.
+    """
+    if not callable(function):
+        remedy = (
+            "Pass prior=lambda n: prior.sample((n,))."
+            if name == "prior(n)" and hasattr(function, "sample")
+            else "Pass one."
+        )
+        raise ValueError(
+            f"{name} must be a function that gives {rule}; got {type(function).__name__}. {remedy}"
+        )
 
 
 def _called(name: str, rule: str, function: Callable[..., Any], *given: Any) -> Any:
     """What a user's function gives.
 
     Raises:
-        ValueError: where it is none, or fails.
+        ValueError: where it fails.
     """
-    if not callable(function):
-        remedy = (
-            "Pass prior=lambda n: prior.sample((n,))."
-            if hasattr(function, "sample")
-            else "Pass one."
-        )
-        raise ValueError(
-            f"{name} must be a function that gives {rule}; got {type(function).__name__}. {remedy}"
-        )
     try:
         return function(*given)
     except Exception as error:  # whatever a user's function raises
@@ -196,4 +222,19 @@ def _try(sample: Callable[[Any, int], ArrayLike], x: Any, d: int) -> None:
         raise ValueError(
             f"sample(x, k) must give {rule}; asked with x {tuple(x.shape)} and k = {k}, got "
             f"{shape} in place of {expected}. {advice}"
+        )
+
+
+def _try_density(log_q: Callable[[Any, Any], ArrayLike], thetas: Any, x: Any) -> None:
+    """Ask for log q at a few parameters.
+
+    Raises:
+        ValueError: where that fails, or has another shape.
+    """
+    name = "log_q(thetas, x_i)"
+    shape = as_numpy(_called(name, _OF_LOG_Q, log_q, thetas, x)).shape
+    if shape != (len(thetas),):
+        raise ValueError(
+            f"{name} must give {_OF_LOG_Q}; asked with thetas {thetas.shape} and x_i {x.shape}, "
+            f"got {shape} in place of {(len(thetas),)}. Sum over the parameters."
         )

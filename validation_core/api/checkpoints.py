@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import reduce
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from validation_core.api.compare import ComparisonResult, compare
@@ -13,9 +16,11 @@ from validation_core.api.diagnose import DiagnosisResult, diagnose
 from validation_core.api.keywords import checked_keywords
 from validation_core.api.result import Rows
 from validation_core.api.table import Table
+from validation_core.export.progress import rows_text
 from validation_core.methods import Omnibus
 from validation_core.methods.base import Method
 from validation_core.store import Store
+from validation_core.tables import TableUpload
 from validation_core.tables.package_arrays import array_of
 
 Draw = Callable[[NDArray[Any], int], Any]
@@ -72,7 +77,9 @@ class Checkpoints:
         seed: int = 0,
         store: Store | None = None,
     ) -> None:
-        self._theta, self._x, self._k, self._names = array_of(theta), array_of(x), k, names
+        # Copies, so that nothing changes them between two epochs.
+        self._theta, self._x = np.array(array_of(theta)), np.array(array_of(x))
+        self._k, self._names = k, names
         self._methods, self._alpha, self._seed = methods, alpha, seed
         self._store = store
         self.tables, self.results = {}, {}
@@ -90,7 +97,7 @@ class Checkpoints:
         label = label or f"checkpoint {len(self.tables) + 1}"
         if label in self.tables:
             raise ValueError(f"A checkpoint has a label of its own; got {label!r} again.")
-        theta_q = array_of(draw(self._x, self._k))
+        theta_q = array_of(draw(self._x.copy(), self._k))
         table = Table(self._theta, self._x, theta_q, names=self._names, order="NKD")
         result = diagnose(
             table,
@@ -114,6 +121,8 @@ class Checkpoints:
     def compare(self, reference: str | int = 0) -> ComparisonResult:
         """Compare the checkpoints row by row; p-values are adjusted for all of them.
 
+        A row at which some checkpoint has no finite draws is left out of all, and said to be.
+
         `compare().link()` is the address of the comparison in the dashboard.
 
         Args:
@@ -124,9 +133,34 @@ class Checkpoints:
             TypeError: for a reference that is neither a label nor a place.
             ValueError: for fewer than two checkpoints, or a reference that is none of them.
         """
-        return compare(
-            self.tables, reference=reference, seed=self._seed, store=self._store, progress=False
+        tables, lacking = self._of_same_rows()
+        compared = compare(
+            tables, reference=reference, seed=self._seed, store=self._store, progress=False
         )
+        if not lacking:
+            return compared
+        told = f"{rows_text(lacking)} without finite draws at some checkpoint: not compared there."
+        return replace(compared, left_out=(*compared.left_out, told))
+
+    def _of_same_rows(self) -> tuple[dict[str, Table], int]:
+        """The tables with the rows that all of them hold, and how many others some hold."""
+        held = [_rows(table) for table in self.tables.values()]
+        common, all_rows = (
+            reduce(of, held, held[0] if held else np.arange(0))
+            for of in (np.intersect1d, np.union1d)
+        )
+        if len(common) == len(all_rows):
+            return self.tables, 0
+        return {
+            label: Table(
+                self._theta[common],
+                self._x[common],
+                table.arrays()["theta_q"][np.isin(rows, common)],
+                names=self._names,
+                order="NKD",
+            )
+            for (label, table), rows in zip(self.tables.items(), held, strict=True)
+        }, len(all_rows) - len(common)
 
     def lightning(self, draw: DrawOfModel, every: int = 1) -> Any:
         """A callback of Lightning, for `Trainer(callbacks=[...])`.
@@ -147,6 +181,13 @@ class Checkpoints:
             every: epochs between two checkpoints.
         """
         return _keras_callback(self, draw, every)
+
+
+def _rows(table: Table) -> NDArray[Any]:
+    """The places (N,) of a table's rows among the simulations."""
+    upload = table.upload
+    saved = upload.saved_rows if isinstance(upload, TableUpload) else None
+    return np.arange(table.n) if saved is None else saved
 
 
 def _lightning_callback(checkpoints: Checkpoints, draw: DrawOfModel, every: int) -> Any:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from validation_core import tables
 from validation_core.api.keywords import checked_keywords
+from validation_core.shared_arrays import locked_view
 from validation_core.tables import (
     Correction,
     ProbabilitiesUpload,
@@ -276,9 +277,10 @@ class Table:
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Return its arrays by public name: theta (N, D), x (N, M), theta_q (N, K, D), ...
 
-        Where theta is an image, it has the image's axes instead of D.
+        Where theta is an image, it has the image's axes instead of D. They cannot be written
+        into, since results are kept under these numbers: copy one to change it.
         """
-        return dict(self.upload.arrays())
+        return {name: locked_view(array) for name, array in self.upload.arrays().items()}
 
     def save(self, path: Path | str) -> Path:
         """Write it as an .npz file that `read` takes, and return the path.

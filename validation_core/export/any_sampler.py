@@ -50,16 +50,19 @@ def from_callable(
         )
     truth, data = as_matrix(theta), as_numpy(x)
 
+    # Each is given a copy: what it changes in place is neither the table's nor the user's.
     def draw(rows: Array) -> Array:
         if sample_batch is not None:
             return as_numpy(sample_batch(data[rows], k))
         assert sample is not None
-        return np.stack([as_numpy(sample(data[row], k)) for row in rows])
+        return np.stack([as_numpy(sample(data[row].copy(), k)) for row in rows])
 
     def log_prob(rows: Array, draws: Array) -> Array:
         assert log_q is not None
         both = np.concatenate([truth[rows, None], draws], axis=1)
-        return np.stack([as_numpy(log_q(r, data[i])) for r, i in zip(both, rows, strict=True)])
+        return np.stack(
+            [as_numpy(log_q(r, data[i].copy())) for r, i in zip(both, rows, strict=True)]
+        )
 
     density, alone = log_prob if log_q else None, sample_batch is None
     return run_table(draw, density, truth, data, k, alone=alone, **options)

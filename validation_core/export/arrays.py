@@ -17,8 +17,14 @@ _AT_ONCE = 2**20  # numbers
 
 def as_numpy(values: object) -> Array:
     """Return numbers of NumPy, torch (on any device), or lists as an array."""
+    if isinstance(values, (list, tuple)) and values and hasattr(values[0], "detach"):
+        return np.stack([as_numpy(one) for one in values])
     if hasattr(values, "detach"):
-        values = values.detach().cpu().numpy()
+        values = values.detach().cpu()
+        try:
+            values = values.numpy()
+        except TypeError:  # NumPy has no bfloat16
+            values = values.float().numpy()
     return np.asarray(values)
 
 

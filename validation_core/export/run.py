@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from .arrays import Array, check_shape, float_type, log_density_type
 from .draws_table import Table
 from .progress import Log, printer, progress_line, rows_text
 from .table_sizes import size_text, table_bytes
-from .time_limit import time_limit
+from .time_limit import check_seconds, time_limit
 
 if TYPE_CHECKING:
     from typing import Unpack  # of Python 3.11: the one file runs on older ones
@@ -121,8 +122,10 @@ class ExportRun:
         """Return the rows in a batch, and say the sizes.
 
         Raises:
-            ValueError: for rows that do not pair, or a table beyond `memory_mb`.
+            TypeError: for a `max_seconds` that is no number.
+            ValueError: for rows that do not pair, no time, or a table beyond `memory_mb`.
         """
+        check_seconds(self.max_seconds)
         (n, d), k = self.theta.shape, self.k
         if len(self.x) != n or n < 1 or k < 1:
             raise ValueError(
@@ -252,7 +255,8 @@ class ExportRun:
             logs = logs.astype(wide, copy=False)
             logs[place] = values
         except Exception as error:  # whatever a model raises; the draws are worth keeping
-            self.say(f"log q is left out: {type(error).__name__}: {_on_one_line(error)}")
+            words = f"{type(error).__name__}: {_on_one_line(error)}"
+            warnings.warn(f"log q is left out: {words}", stacklevel=2)  # in silence too
             self.log_prob = None
             return None
         return logs

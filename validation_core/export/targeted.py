@@ -85,7 +85,8 @@ def around(
         how = options if loud else pilot
         return from_callable(sample, theta, x, count, sample_batch=sample_batch, **how)
 
-    first = sample_batch(at[None], 2) if sample_batch else sample(at, 2) if sample else None
+    x_i = at.copy()  # a sampler may change it in place
+    first = sample_batch(x_i[None], 2) if sample_batch else sample(x_i, 2) if sample else None
     d = 1 if first is None else as_numpy(first).reshape(2, -1).shape[1]
     there = drawn(np.zeros((1, d)), at[None], _AT_X_O).theta_q[0]
     proposal = _Proposal.fitted(there, prior, np.random.default_rng(seed), width or _start(d))

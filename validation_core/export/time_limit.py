@@ -7,6 +7,21 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from numbers import Real
+
+
+def check_seconds(seconds: object) -> None:
+    """Refuse what is no time limit.
+
+    Raises:
+        TypeError: for what is neither a number nor None.
+        ValueError: for no time.
+    """
+    rule = "max_seconds is a number of seconds above 0, or None for any number"
+    if seconds is not None and not isinstance(seconds, Real):
+        raise TypeError(f"{rule}; got {seconds!r}. Try 60.")
+    if seconds is not None and not float(seconds) > 0:
+        raise ValueError(f"{rule}; got {seconds}. Try 60.")
 
 
 class _Late(TimeoutError):
@@ -24,7 +39,7 @@ def time_limit(seconds: float | None) -> Iterator[None]:
         TimeoutError: when it takes longer.
     """
     main = threading.current_thread() is threading.main_thread()
-    if not seconds or not main or not hasattr(signal, "setitimer"):
+    if seconds is None or not main or not hasattr(signal, "setitimer"):
         yield
         return
 

@@ -54,7 +54,7 @@ def from_prior(
     def weights(rows: Array, draws: Array) -> Array:
         both = np.concatenate([truth[rows, None], draws], axis=1).astype(draws.dtype)
         pairs = zip(both, rows, strict=True)
-        return np.stack([as_numpy(log_w(some, data[i])).reshape(-1) for some, i in pairs])
+        return np.stack([as_numpy(log_w(some, data[i].copy())).reshape(-1) for some, i in pairs])
 
     table = run_table(draw, weights, truth, data, k, **options)
     if table.log_q is None:

@@ -41,7 +41,7 @@ class MemoryArrays:
         return {name: ArrayHeader(a.shape, a.dtype) for name, a in self._arrays.items()}
 
     def load(self, name: str) -> NDArray[np.generic]:
-        return as_working_dtype(self._arrays[name])
+        return as_working_dtype(self._arrays[name], copy=True)  # a caller may fill its own anew
 
     def close(self) -> None:
         """Nothing is open."""

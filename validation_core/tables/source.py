@@ -193,10 +193,10 @@ def working_dtype(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
     return np.dtype(np.float64) if wide.itemsize > 8 else wide
 
 
-def as_working_dtype(array: NDArray[np.generic]) -> NDArray[np.generic]:
-    """The array in its working type, copied only where that is another one."""
+def as_working_dtype(array: NDArray[np.generic], *, copy: bool = False) -> NDArray[np.generic]:
+    """The array in its working type, copied where that is another one, or where asked to."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return array.astype(working_dtype(array.dtype), copy=False)
+        return array.astype(working_dtype(array.dtype), copy=copy)
 
 
 def read_into(stream: Any, array: NDArray[np.generic]) -> NDArray[np.generic]:
