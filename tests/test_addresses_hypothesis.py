@@ -215,16 +215,32 @@ def copied(page):
 
 def shows(page):
     """What a visitor sees of the settings."""
-    places = [sent[1] for key, sent in page.session_state.items() if key.endswith("_sent")]
+    places = {key: sent[1] for key, sent in page.session_state.items() if key.endswith("_sent")}
     return {name: held(widget) for name, widget in widgets(page).items()}, dict(said(page)), places
 
 
-CHANGES = {
-    "checkbox": lambda widget: widget.set_value(not widget.value),
-    "toggle": lambda widget: widget.set_value(not widget.value),
-    "number_input": lambda widget: widget.set_value(widget.min + (widget.value == widget.min)),
-    "selectbox": lambda widget: widget.select_index((widget.index + 1) % len(widget.options)),
-}
+def changes(widget):
+    """Values that AppTest can change a setting to; none of a kind that is not changed here.
+
+    AppTest words what a selectbox is given, words too, so that an option can be sent only if its
+    words stay as they are.
+    """
+    if widget.type in ("checkbox", "toggle"):
+        return [not widget.value]
+    if widget.type == "number_input":
+        return [widget.min + (widget.value == widget.min)]
+    if widget.type == "selectbox":
+        after = [*widget.options[widget.index + 1 :], *widget.options[: widget.index]]
+        return [option for option in after if worded(widget, option) == option]
+    return []
+
+
+def worded(widget, option):
+    """What AppTest would send for an option."""
+    try:
+        return widget.format_func(option)
+    except Exception:  # as AppTest: words that are no option go as they are
+        return option
 
 
 def lists(page):
@@ -298,16 +314,10 @@ def _tried(known, doors, data):
     linked = page_links.opened(known.path, link)
     assert not linked.exception, link
     assert (shows(linked), notes(linked)) == (shows(page), ""), link
-    changeable = [
-        name
-        for name, widget in widgets(page).items()
-        if widget.type in CHANGES
-        and len(getattr(widget, "options", "ab")) > 1
-        and name != "comparison"  # AppTest words its words again
-    ]
+    changeable = [name for name, widget in widgets(page).items() if changes(widget)]
     if changeable:
         name = data.draw(some.sampled_from(changeable))
         widget = widgets(page)[name]
-        CHANGES[widget.type](widget).run()
+        widget.set_value(changes(widget)[0]).run()
         assert not page.exception, (query, name)
         assert lists(page) == settled(page, query), (query, name)
