@@ -1,6 +1,6 @@
-"""float32 where it resolves the values, float64 where their spread is small beside their level.
+"""Short numbers where they resolve the values, long ones where they would not.
 
-GPS times in seconds, 1126259462 +- .02, are one number in float32, and 5e-46 is zero.
+In float32 GPS times in seconds, 1126259462 +- .02, are one number, and 5e-46 is zero.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from validation_core.types import Array
 SMALLEST_PVALUE = 1e-7
 """Half precision knows no smaller p-value: those that it keeps are raised to this one."""
 
+_THREE_DIGITS = 1e-3
 _COARSE = 1e-3  # of a column's range: rounding beyond this shows
 _LONG = 8  # entries that have a range of their own
 
@@ -25,6 +26,14 @@ def narrow(values: ArrayLike) -> Array:
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         small = array.astype(np.float32)
         return array if array.size and _lost(array, small) else small
+
+
+def three_digits(values: ArrayLike) -> Array:
+    """The values in half precision; as `narrow` gives them where that holds fewer digits."""
+    array = np.asarray(values, np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        small = array.astype(np.float16)
+    return small if np.allclose(small, array, rtol=_THREE_DIGITS, atol=0.0) else narrow(array)
 
 
 def narrowed(shift: Array, scale: Array) -> tuple[Array, Array]:

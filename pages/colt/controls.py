@@ -88,8 +88,13 @@ class ColtChoice:
         """Whether one network serves all gammas; the paper trains one for each."""
         return self.colt.preset == "interactive" and len(self.gammas) > 1
 
-    def contest(self, trials: int) -> list[Sweep]:
-        """CoLT and its rivals at every gamma, the chosen embedding before the others."""
+    def contest(self, trials: int, networks: int) -> list[Sweep]:
+        """CoLT and its rivals at every gamma, the chosen embedding before the others.
+
+        Args:
+            trials: tables at each gamma.
+            networks: trained of each kind.
+        """
         own = self.colt.embedding
         contest = colt_paper.contest(
             self.benchmark,
@@ -98,6 +103,7 @@ class ColtChoice:
             TrialDesign(trials=trials, n=self.n, k=self.k, alpha=self.alpha),
             self.seed,
             sorted(colt_paper.EMBEDDINGS, key=lambda embedding: embedding != own),
+            networks=networks,
             for_all_gammas=self.for_all_gammas,
         )
         return [same(sweep) for sweep in contest]

@@ -16,6 +16,7 @@ from validation_core.engine import Task
 from validation_core.explorers.papers.beside import CountedTable, colt_tables
 from validation_core.panels.colt import paper_figures
 from validation_core.panels.colt.paper_figures import PowerPanel
+from validation_core.panels.power import trials_text
 from validation_core.sweep import colt_paper
 from validation_core.sweep.colt_paper import TreeModel
 from validation_core.sweep.presets import PERTURBATIONS
@@ -146,15 +147,16 @@ def _power(panels: Sequence[tuple[str, Benchmark]], label: str) -> None:
         if any(missing(sweep, services().store) for sweep in sweeps):
             left.append((title, sweeps))
     if drawn:
+        counted_cells = [cell for panel in drawn for cell in panel.cells]
         counted = tuple((p.title, c.label, c.gamma, c.rejections) for p in drawn for c in p.cells)
         payload = live.once(("figures", counted), lambda: paper_figures.power(drawn, label))
         live.chart(payload, key="figures", save_as="Figure of the paper")
         st.caption(
-            f"Share of {colt_paper.TRIALS} tables that are rejected, with 95% Wilson intervals; "
-            "the dashed line is the level of 5%. One network of each kind learnt at all strengths "
-            "and is held at each, where the paper has three for each; on what a network may "
-            "read the test stays exact. CoLT Fourier is our embedding, identity the paper's "
-            "CoLT ID; its CoLT Full is in the tables, not here. The grey curve is before training."
+            f"Share of tables that are rejected. {trials_text(counted_cells)} The dashed line is "
+            "the level of 5%. A network learnt at all strengths and is held at each, where the "
+            "paper trains anew for each; whatever it learnt, the test is exact. CoLT Fourier is "
+            "our embedding, identity the paper's CoLT ID; its CoLT Full is in the tables, not "
+            "here. The grey curve is before training."
         )
     if left:
         st.caption(

@@ -4,10 +4,11 @@ import streamlit as st
 
 from pages.colt.controls import ColtChoice, owner, slider
 from pages.colt.data import cells
-from pages.ui import jobs, live
+from pages.ui import forms, jobs, live
 from pages.ui.services import services
 from validation_core.panels.colt.power import power, table
 from validation_core.sweep import costs
+from validation_core.sweep.presets import NETWORKS
 from validation_core.sweep.progress import missing
 from validation_core.sweep.trials import TrialDesign
 from validation_core.text import rough_duration_text
@@ -18,7 +19,17 @@ TRIALS = 200
 
 def show_power(chosen: ColtChoice) -> None:
     """Power curves over gamma, with a button for missing trials."""
-    store, sweeps = services().store, chosen.contest(TRIALS)
+    networks = forms.choice(
+        "Networks",
+        (1, NETWORKS),
+        "networks",
+        first=NETWORKS,
+        words=lambda count: f"{count} of each kind" if count > 1 else "one of each kind",
+        help="Trained from starts of their own: a curve is their mean, its band shows how far "
+        "they differ. The paper takes three.",
+        width=220,
+    )
+    store, sweeps = services().store, chosen.contest(TRIALS, networks)
     power_cells = [cell for sweep in sweeps for cell in cells(sweep)]
     if power_cells:
         design = TrialDesign(n=chosen.n, k=chosen.k, alpha=chosen.alpha)
@@ -58,7 +69,7 @@ def _networks(chosen: ColtChoice) -> str:
     """What the tests have learned from."""
     if chosen.for_all_gammas:
         return (
-            "Each learned test is one network for all gammas, as in the other views, held at "
-            "each: as valid as one for each, whose power may be another."
+            "A network of a learned test learns at all gammas, as in the other views, and is held "
+            "at each: as valid as one for each, whose power may be another."
         )
-    return "Each point of a learned test's curve is a network of its own, as in the paper."
+    return "Each point of a learned test's curve has networks of its own, as in the paper."

@@ -7,6 +7,7 @@ import streamlit as st
 
 from pages.compare.controls import CompareChoice
 from validation_core.cli.power_line import command_line
+from validation_core.panels.power import by_network
 from validation_core.sweep.progress import Progress, progress_rows
 
 _SHOWN = {
@@ -34,10 +35,7 @@ def _table(progress: Progress) -> pd.DataFrame:
     """The columns shown; power by each network where there are several."""
     frame = comparison_frame(progress).rename(columns=_SHOWN)[list(_SHOWN.values())]
     if any(cell.networks for cell in progress.cells):
-        networks = [
-            ", ".join(f"{count.rejections / count.trials:g}" for count in cell.networks)
-            for cell in progress.cells
-        ]
+        networks = [by_network(cell) for cell in progress.cells]
         frame.insert(list(frame).index("Power") + 1, "By network", networks)
     return frame
 

@@ -20,11 +20,11 @@ def as_numpy(values: object) -> Array:
     if isinstance(values, (list, tuple)) and values and hasattr(values[0], "detach"):
         return np.stack([as_numpy(one) for one in values])
     if hasattr(values, "detach"):
-        values = values.detach().cpu()
+        tensor: Any = values.detach().cpu()
         try:
-            values = values.numpy()
+            return np.asarray(tensor.numpy())
         except TypeError:  # NumPy has no bfloat16
-            values = values.float().numpy()
+            return np.asarray(tensor.float().numpy())
     return np.asarray(values)
 
 

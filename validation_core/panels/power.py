@@ -105,6 +105,11 @@ def trials_text(cells: Sequence[PowerCell]) -> str:
     )
 
 
+def by_network(cell: PowerCell) -> str:
+    """Power by each network, in words; "" where there is one."""
+    return ", ".join(f"{count.rejections / count.trials:g}" for count in cell.networks)
+
+
 def _place(cell: PowerCell, x: Along) -> float:
     if x == "gamma":
         return cell.gamma

@@ -81,6 +81,7 @@ def contest(
     seed: int = 0,
     embeddings: Sequence[Embedding] = EMBEDDINGS,
     *,
+    networks: int = 1,
     for_all_gammas: bool = False,
 ) -> list[Sweep]:
     """Sweeps of CoLT with each embedding and of its competitors: one for each network.
@@ -94,13 +95,14 @@ def contest(
         gammas: strengths of the perturbation.
         colt: CoLT's settings.
         design: number, size and protocol of the trials.
-        seed: of the networks.
+        seed: of the first network.
         embeddings: CoLT's embeddings, a sweep each.
-        for_all_gammas: train one network of each kind, not one for each gamma.
+        networks: trained of each kind, from seeds of their own; the untrained localizer is one.
+        for_all_gammas: a network learns at all gammas, not one at each.
     """
     table = TableClassifier(n=design.n, k=design.k, recipe=FEW_PAIRS)
 
-    def sweep(*methods: Method, beta: float = 0.0) -> Sweep:
+    def sweep(*methods: Method, beta: float = 0.0, networks: int = networks) -> Sweep:
         return Sweep(
             benchmark=benchmark,
             methods=methods,
@@ -109,11 +111,12 @@ def contest(
             design=design,
             recipe=table,
             seed=seed,
+            networks=networks,
             for_all_gammas=for_all_gammas,
         )
 
     return [
-        sweep(colt.embedded("identity"), *_coordinates(), beta=1.0),
+        sweep(colt.embedded("identity"), *_coordinates(), beta=1.0, networks=1),
         *[sweep(colt.embedded(embedding)) for embedding in embeddings],
         sweep(C2ST()),
     ]
@@ -166,7 +169,7 @@ def shipped_training() -> MapTask:
 
 
 def shipped_power() -> tuple[Sweep, ...]:
-    """Power shipped with the package, of one network for all gammas.
+    """Power shipped with the package, of networks that learn at all gammas.
 
     On the plane that the CoLT page opens with, by every embedding; on tree and spiral; for every
     panel of the paper's figures of errors.
@@ -193,7 +196,7 @@ def error_panels(name: Perturbation, *, curved: bool = False) -> list[Gaussian]:
 def figure_sweeps(
     benchmark: Benchmark, embeddings: tuple[Embedding, ...] = _FIRST
 ) -> tuple[Sweep, ...]:
-    """Power along a benchmark's gammas at the paper's sizes, by one network for all of them.
+    """Power at the paper's sizes along a benchmark's gammas, by networks that learn at all.
 
     Args:
         benchmark: of the paper.
@@ -201,9 +204,16 @@ def figure_sweeps(
     """
     n, k = SIZES[benchmark.name]
     design = TrialDesign(trials=TRIALS, n=n, k=k)
-    gammas = benchmark.gammas
     return tuple(
-        contest(benchmark, gammas, CoLT(), design, embeddings=embeddings, for_all_gammas=True)
+        contest(
+            benchmark,
+            benchmark.gammas,
+            CoLT(),
+            design,
+            embeddings=embeddings,
+            networks=NETWORKS,
+            for_all_gammas=True,
+        )
     )
 
 
@@ -238,14 +248,14 @@ def map_of(training: Training) -> MapTask:
 def _of_table(benchmark: Benchmark, gamma: float, preset: Preset) -> tuple[Sweep, ...]:
     """The tests of one column of a table; the trained ones with as many networks as there."""
     n, k = SIZES[benchmark.name]
-    untrained, *trained = contest(
+    sweeps = contest(
         benchmark,
         (gamma,),
         CoLT(preset=preset),
         TrialDesign(trials=TRIALS, n=n, k=k),
         embeddings=("identity", "mlp"),
+        networks=NETWORKS,
     )
-    sweeps = (untrained, *(replace(sweep, networks=NETWORKS) for sweep in trained))
     return tuple(_first_like(sweep) for sweep in sweeps)
 
 

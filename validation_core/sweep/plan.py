@@ -17,7 +17,7 @@ import numpy as np
 from validation_core.benchmarks.over_gamma import AtGamma, OverGamma
 from validation_core.keys import Specification
 from validation_core.methods.base import Method
-from validation_core.precision import narrow
+from validation_core.precision import three_digits
 from validation_core.scores import Recipe, trained_scores
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.trained_scores import Simulated, Training, TrainTask
@@ -217,8 +217,8 @@ def _compute(
 class _Tallies(NamedTuple):
     """Tallies of all places of a curve."""
 
-    pvalues: Array  # (places, trials)
-    statistics: Array  # (places, trials); p-values alone are compared with a level, to the bit
+    pvalues: Array  # (places, trials), in single precision, in which a level is compared
+    statistics: Array  # (places, trials), to three digits: their mean and spread are shown
     costs: Array  # (places, 4): draws of p, of q, seconds, seconds of training
 
 
@@ -244,7 +244,7 @@ class SweepCurve(Study[_Tallies], spec="curve"):
         pvalues, values = (np.stack([tally[i] for tally in tallies]) for i in (0, 1))
         costs = np.array([tally[2:] for tally in tallies])
         seconds = sum(tally.seconds for tally in tallies)
-        record = _Tallies(pvalues, narrow(values), costs)
+        record = _Tallies(pvalues.astype(np.float32), three_digits(values), costs)
         self.keep(store, record, seconds=seconds, device=device)
 
     def tallies(self, store: Store) -> list[Tally] | None:

@@ -38,17 +38,10 @@ from validation_core.drawing.rank_histogram import rank_counts
 from validation_core.localization import Maps
 from validation_core.panels.colt.theta import ANOTHER_SEED, gamma_slider
 from validation_core.panels.gamma_scale import STRENGTH, GammaScale
-from validation_core.panels.power import PowerCurve, curves, level_said
+from validation_core.panels.power import PowerCurve, by_network, curves, level_said, trials_text
 from validation_core.sweep.rates import rate_interval
 from validation_core.sweep.trials import TrialDesign
-from validation_core.text import (
-    by_chance_text,
-    interval_text,
-    level_text,
-    range_text,
-    said_equals,
-    share_text,
-)
+from validation_core.text import by_chance_text, interval_text, level_text, said_equals, share_text
 from validation_core.types import Array, Benchmark, MethodStyle, PowerCell
 
 UNTRAINED = "CoLT untrained"
@@ -94,18 +87,16 @@ def power(
         label = curve.label.split(" paper")[0] if curve.method == "colt" else curve.label
         looks[label] = curve_style(curve)
         marks += rate_curve(scale.places(curve.x), curve.rates, looks[label])
-    count = range_text(cell.trials for cell in cells)
     panel = Panel(
         marks,
         height=340,
         legend=curve_keys(looks),
         x=places_axis(gammas, scale.axis, at=places),
         y=rejection_axis(),
-        caption=f"{count} tables a point, {design.n:,} simulations with {design.k} draws of q "
-        "each; C2ST learns from one such table and is tested on as many draws of p and of q as "
-        "there are simulations. The grey curve is the localizer before training: what lies above "
-        "it was learnt. Bands are 95% Wilson intervals over the tables of one trained network. "
-        f"{level_said(design.alpha)}",
+        caption=f"{trials_text(cells)} A trial is a table of {design.n:,} simulations with "
+        f"{design.k} draws of q each; C2ST learns from one such table and is tested on as many "
+        "draws of p and of q as there are simulations. The grey curve is the localizer before "
+        f"training: what lies above it was learnt. {level_said(design.alpha)}",
     )
     return live.payload(
         sliders=gamma_slider(gammas, start, scale),
@@ -141,7 +132,8 @@ def curve_style(curve: PowerCurve) -> MethodStyle:
 
 
 def table(cells: Sequence[PowerCell]) -> pd.DataFrame:
-    """Table of the counts behind the curves."""
+    """Table of the counts behind the curves; power by each network where there are several."""
+    several = any(cell.networks for cell in cells)
     return pd.DataFrame(
         {
             "Test": c.label,
@@ -149,6 +141,7 @@ def table(cells: Sequence[PowerCell]) -> pd.DataFrame:
             "Rejected": c.rejections,
             "Trials": c.trials,
             "Power": c.rate,
+            **({"By network": by_network(c)} if several else {}),
             "95% from": rate_interval(c).low,
             "to": rate_interval(c).high,
             "Mean statistic": c.statistic,

@@ -32,7 +32,7 @@ from validation_core.explorers.highdim.lensing.study import (
 from validation_core.methods.base import Method
 from validation_core.panels import power
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.presets import SMALL_MMD
+from validation_core.sweep.presets import NETWORKS, SMALL_MMD
 from validation_core.sweep.progress import Progress
 from validation_core.sweep.trials import TrialDesign
 from validation_core.text import list_text
@@ -74,6 +74,7 @@ def sweeps(benchmark: Lensing | None = None) -> tuple[Sweep, ...]:
             betas=betas,
             design=design,
             recipe=lensing.classifier,
+            networks=NETWORKS,
         )
         for gammas, betas in grids
     )
@@ -87,7 +88,7 @@ def shipped() -> tuple[LensingStudy, ...]:
 def rates(
     sweeps: Sequence[Sweep], progress: Sequence[Progress], at: float | None = None
 ) -> live.Payload:
-    """Rejection rates over gamma, and over beta at one gamma, with 95% Wilson bands.
+    """Rejection rates over gamma, and over beta at one gamma, with their intervals as bands.
 
     Args:
         at: a gamma to mark.
@@ -119,19 +120,18 @@ def _rates(
     for curve in power.curves(cells, axis):
         look = looks[curve.label]
         marks += rate_curve(curve.x, curve.rates, look, opacity=power.FAINT)
-    trials = sweep.design.trials
     fixed = "beta = 0" if axis == "gamma" else f"gamma = {DEGRADED_AT:g}"
     what = (
         "how wrong q is" if axis == "gamma" else "how far the networks are moved to a random start"
     )
     return Panel(
         marks,
-        title=f"Share of {trials} test sets rejected, {fixed}",
+        title=f"Share of test sets rejected, {fixed}",
         height=320,
         x=places_axis(places, f"{axis}: {what}", names=tick_names(places)),
         y=rejection_axis(),
         legend=curve_keys(looks),
-        caption="Bands: 95% Wilson intervals. Dashed: the level of 5%."
+        caption=f"{power.trials_text(cells)} Dashed: the level of 5%."
         if axis == "gamma"
         else "SBC, TARP, AutoML and MMD-FUSE have no network that is degraded: flat lines.",
     )
