@@ -49,7 +49,9 @@ def test_maps_of_the_figures_can_be_sent_to_a_worker():
 def test_a_figure_of_power_has_a_panel_for_each_size_and_one_network_for_all_gammas():
     panels = colt_paper.error_panels("heavy_tail", curved=True)
     assert [(panel.dim_x, panel.dim_theta) for panel in panels] == list(DIMENSIONS)
-    for sweep in colt_paper.figure_sweeps(panels[0]):
+    untrained, *trained = colt_paper.figure_sweeps(panels[0])
+    assert [sweep.networks for sweep in (untrained, *trained)] == [1, 3, 3, 3]
+    for sweep in (untrained, *trained):
         assert sweep.for_all_gammas
         assert sweep.gammas == panels[0].gammas
         assert (sweep.design.trials, sweep.design.n, sweep.design.k) == (200, 100, 500)

@@ -11,6 +11,7 @@ from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.engine import Engine
 from validation_core.engine.task import SerialExecutor
 from validation_core.methods import C2ST, SBC, MMDFuse, Multiple, Uniform, WithinX
+from validation_core.precision import three_digits
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.trained_scores import Simulated, Training, TrainTask
 from validation_core.store import Store
@@ -18,7 +19,7 @@ from validation_core.sweep import progress, trials
 from validation_core.sweep.plan import Batch, MethodTrials, Sweep, SweepPlace
 from validation_core.sweep.rates import exceeds_level, rate_interval, standard_error
 from validation_core.sweep.trial_detail import TrialStudy, first_trial
-from validation_core.sweep.trials import TrialDesign
+from validation_core.sweep.trials import Tally, TrialDesign, merge_tallies
 from validation_core.types import NetworkCount, PowerCell
 
 QUICK = Classifier(train=200, epochs=3, hidden=16)
@@ -202,10 +203,32 @@ def test_a_finished_curve_is_one_record(store):
             store.delete("results", part.key)
     assert progress.missing(wanted, store) == ()
     after = progress.collect(wanted, store)
-    rows = (pd.DataFrame(progress.progress_rows(each)) for each in (after, before))
-    pd.testing.assert_frame_equal(*rows, rtol=1e-6)  # statistics are kept in single precision
+    kept, counted = (pd.DataFrame(progress.progress_rows(each)) for each in (after, before))
+    to_three_digits = ["statistic", "statistic_low", "statistic_high"]
+    pd.testing.assert_frame_equal(kept[to_three_digits], counted[to_three_digits], rtol=1e-3)
+    pd.testing.assert_frame_equal(
+        *(each.drop(columns=to_three_digits) for each in (kept, counted))
+    )
     for place, pvalues in before.pvalues.items():
-        np.testing.assert_array_equal(after.pvalues[place], pvalues)
+        np.testing.assert_array_equal(after.pvalues[place], pvalues.astype(np.float32))
+
+
+@pytest.mark.parametrize("level", [0.01, 0.05, 0.1, 1 / 3])
+def test_a_pvalue_at_the_level_rejects_in_either_precision(level):
+    exact = Tally(np.array([level, np.nextafter(np.float32(level), 1)]), np.zeros(2), 0, 0, 0.0)
+    kept = exact._replace(pvalues=exact.pvalues.astype(np.float32))
+    for tally in (exact, kept, merge_tallies([kept, exact])):
+        np.testing.assert_array_equal(tally.rejected(level)[:2], [True, False])
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [([0.5, 0.25, 1e-3], "float16"), ([0.5, 1e-7], "float32"), ([1e5, 1.0], "float32")],
+)
+def test_statistics_keep_three_digits(values, kind):
+    kept = three_digits(values)
+    assert kept.dtype == kind
+    np.testing.assert_allclose(kept.astype(float), values, rtol=1e-3)
 
 
 def test_an_unfinished_curve_is_not_kept(store):

@@ -266,8 +266,9 @@ ITEMS: tuple[Item, ...] = (
         "Section 4",
         "Three seeds, their mean and its standard error.",
         "differs",
-        "Tables as printed. Curves ship with one network, and the interval of its trials; CoLT "
-        "Full is in the tables, not in the figures.",
+        "Tables as printed. Curves are means of three networks, too; their bands reach from the "
+        "lowest to the highest of the networks' 95% intervals. CoLT Full is in the tables, not in "
+        "the figures.",
         (_FIGURES, _NUMBERS),
     ),
     Item(
@@ -275,7 +276,7 @@ ITEMS: tuple[Item, ...] = (
         "Power for four errors of the normal posterior.",
         "differs",
         "All four in every size of x and theta, with the identity and with our Fourier "
-        f"embedding; one network learnt at all strengths. {ANISOTROPIC}",
+        f"embedding; a network learnt at all strengths. {ANISOTROPIC}",
         (_ERRORS, _POWER),
         ("gaussian", "colt"),
     ),
@@ -337,7 +338,8 @@ ITEMS: tuple[Item, ...] = (
         "Appendix D.2, Figures 8 to 13",
         "Power for six errors in four sizes of x and theta.",
         "differs",
-        "All six in all four, by one network for all gammas in place of three for each.",
+        "All six in all four, by three networks that learnt at all gammas in place of three for "
+        "each.",
         (_ERRORS, _POWER),
         ("gaussian", "colt"),
     ),
