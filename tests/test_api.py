@@ -402,6 +402,15 @@ def test_natural_calls_are_taken_or_refused_in_words(table, store):
         npt.divergence([3], "laplace")
     with pytest.raises(ValueError, match="needs a closed form"):
         npt.divergence(npt.MODELS, npt.ALGORITHMS)
+    for call, words in (
+        (lambda: npt.ask(table, "size"), r"before the table; got Table\. .*ask\('size', table\)"),
+        (lambda: npt.run(table, "sbc"), r"before the data; got Table\. .*run\('sbc', table\)"),
+        (lambda: npt.diagnose("sbc", table), r"behind the table; got Table\. .*methods=\['sbc'"),
+        (lambda: npt.diagnose(table, questions=1), r"behind the table; got int\. .*questions=\["),
+        (lambda: npt.power(table, gamma=[0], methods="sbc"), "on a benchmark.*got Table"),
+    ):
+        with pytest.raises(TypeError, match=words):
+            call()
 
 
 def test_a_perturbation_names_its_benchmark(capsys):

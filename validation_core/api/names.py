@@ -78,8 +78,8 @@ def resolve_method(
     """
     if not isinstance(name, str | Method):
         raise TypeError(
-            f"A method is its name or an object of METHODS; got {type(name).__name__}. Of arrays "
-            f"make a table first: npt.Table(theta, x, theta_q)."
+            "A method is its name or an object of METHODS, and comes before the data; got "
+            f"{type(name).__name__}. Try npt.run('sbc', table)."
         )
     if not isinstance(name, str):
         return replace(name, **options) if options else name
@@ -114,9 +114,15 @@ def resolve_benchmark(name: str | Benchmark, options: Mapping[str, object]) -> B
     """A benchmark by name with its options.
 
     Raises:
-        TypeError: for an unknown option.
+        TypeError: for what is no benchmark, or for an unknown option.
         ValueError: for an unknown name.
     """
+    if not isinstance(name, str | Benchmark):
+        raise TypeError(
+            "Power is counted on a benchmark, whose draws are made anew in every trial; got "
+            f"{type(name).__name__}. Try npt.power('gaussian', gamma=[0, 0.3], methods='sbc'); "
+            "what the tests would have found on a table says npt.ask('sensitivity', table)."
+        )
     if not isinstance(name, str):
         return replace(name, **options) if options else name
     kind = benchmark_kind(name)
@@ -128,6 +134,7 @@ def resolve_methods(names: str | Sequence[str | Method] | None) -> tuple[Method,
     """The methods of a diagnosis: the usual ones, `all`, or those given.
 
     Raises:
+        TypeError: for what is no list.
         ValueError: for an unknown name, or a method that is named twice.
     """
     if names is None:
@@ -136,6 +143,11 @@ def resolve_methods(names: str | Sequence[str | Method] | None) -> tuple[Method,
         if names == "all":
             return with_further(tuple(further_methods()))
         names = (names,)
+    if not isinstance(names, Iterable):
+        raise TypeError(
+            f"Methods are a list of names, behind the table; got {type(names).__name__}. Try "
+            "methods=['sbc', 'tarp']."
+        )
     chosen = tuple(resolve_method(name, {}) for name in names)
     labels = [method.label for method in chosen]
     if len(set(labels)) < len(labels):
@@ -147,12 +159,18 @@ def resolve_questions(names: str | Sequence[str]) -> tuple[AnyQuestion, ...]:
     """The questions of a diagnosis in order: `usual` or `all`, `none`, or those given.
 
     Raises:
+        TypeError: for what is no list of names.
         ValueError: for an unknown name.
     """
     if isinstance(names, str):
         if names in ("usual", "all"):
             return tuple(each for each in QUESTIONS if names == "all" or not each.asked_for)
         names = () if names == "none" else (names,)
+    if not isinstance(names, Iterable):
+        raise TypeError(
+            f"Questions are a list of names, behind the table; got {type(names).__name__}. Try "
+            "questions=['size', 'over_x']."
+        )
     chosen = [resolve_question(name) for name in names]
     return tuple(question for question in QUESTIONS if question in chosen)
 
@@ -161,6 +179,12 @@ def resolve_question(name: str) -> AnyQuestion:
     """The question of a name.
 
     Raises:
+        TypeError: for what is no name.
         ValueError: for an unknown name.
     """
+    if not isinstance(name, str):
+        raise TypeError(
+            f"A question is asked by its name, before the table; got {type(name).__name__}. Try "
+            "npt.ask('size', table)."
+        )
     return by_name(ALIASES.get(name, name))
