@@ -61,7 +61,6 @@ def asked_alone(question, upload, seed, store) -> Claims:
     """The claims that a question makes which is asked alone."""
     register_upload(upload)
     studies = question.studies(upload, default_methods(), seed)
-    networks = {training for study in studies for training in study.trainings}
-    task = relabelling_for(upload, networks, seed, store)
+    task = relabelling_for(upload, studies, seed, store)
     task.run(store, lambda fraction, live: None)
     return Claims(OmnibusResult.read(task.load(store).arrays), 0.05)

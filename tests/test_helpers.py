@@ -10,7 +10,7 @@ import pytest
 
 import validation_core as npt
 from tests.test_api import arrays
-from validation_core.api.diagnose import helper_processes
+from validation_core.api.helpers import helper_processes
 from validation_core.api.work import SharedQueue, SilentProgress, run_in_turn
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.diagnosis import tasks
@@ -206,7 +206,7 @@ def helped(monkeypatch, quick_training):
     monkeypatch.setattr(SharedQueue, "ended", noted)
     # The first answer is this process's own.
     pools = iter([None, pool])
-    monkeypatch.setattr("validation_core.api.diagnose.helper_pool", lambda: next(pools))
+    monkeypatch.setattr("validation_core.api.helpers.helper_pool", lambda: next(pools))
     yield work
     assert pool.pids() == []
 
@@ -225,7 +225,7 @@ def test_a_diagnosis_is_the_same_with_helpers(tmp_path, helped):
 def test_helpers_come_where_any_localizer_is_missing(monkeypatch, store):
     """Also where that of the first of several tables is known."""
     asked = []
-    monkeypatch.setattr("validation_core.api.diagnose.helper_pool", lambda: asked.append(1))
+    monkeypatch.setattr("validation_core.api.helpers.helper_pool", lambda: asked.append(1))
     theta, x, q = arrays()
     uploads = [npt.Table(theta, x, scale * q).upload for scale in (1.0, 1.3)]
     queue = [task for upload in uploads for task in tasks.tasks(upload, [CoLT()], 0)]

@@ -1,12 +1,12 @@
 """What `import validation_core` offers, each name from its home; `__init__.py` reads this file."""
 
+from .api.ask import QuestionResult as QuestionResult
+from .api.ask import ask as ask
 from .api.check import check as check
 from .api.checkpoints import Checkpoints as Checkpoints
 from .api.compare import ComparisonResult as ComparisonResult
 from .api.compare import compare as compare
 from .api.diagnose import DiagnosisResult as DiagnosisResult
-from .api.diagnose import QuestionResult as QuestionResult
-from .api.diagnose import ask as ask
 from .api.diagnose import diagnose as diagnose
 from .api.divergence import ALGORITHMS as ALGORITHMS
 from .api.divergence import MODELS as MODELS

@@ -99,5 +99,4 @@ def _work(ready: Prepared, seed: int) -> tuple[RelabelTask, Sequence[Observation
         return None
     methods = diagnosis.default_methods()
     studies = _QUESTION.studies(upload, methods, seed, where=ready.where)
-    networks = {training for study in studies for training in study.trainings}
-    return tasks.relabelling_for(upload, networks, seed, services().store), studies
+    return tasks.relabelling_for(upload, studies, seed, services().store), studies

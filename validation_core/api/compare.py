@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import numpy as np
 from numpy.typing import ArrayLike
 
-from validation_core.api.diagnose import helper_processes
+from validation_core.api.helpers import helper_processes
 from validation_core.api.keywords import checked_keywords
 from validation_core.api.result import Result, Rows
 from validation_core.api.table import Table, as_table

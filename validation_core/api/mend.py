@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from validation_core.api.diagnose import QuestionResult, ask
+from validation_core.api.ask import QuestionResult, ask
 from validation_core.api.keywords import checked_keywords
 from validation_core.api.result import Result, Rows
 from validation_core.api.table import Table, as_table

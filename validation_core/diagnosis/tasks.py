@@ -5,7 +5,7 @@ Methods that read a classifier share one network under one key; whichever starts
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from weakref import WeakValueDictionary
@@ -235,13 +235,14 @@ def _relabel_tasks(
 
 
 def relabelling_for(
-    upload: Upload, networks: Collection[Training], seed: int, store: Store
+    upload: Upload, studies: Iterable[Study[Any]], seed: int, store: Store
 ) -> RelabelTask:
-    """Relabelling under which questions are asked that read these networks.
+    """Relabelling under which the questions of these studies are asked.
 
     The verdict's own, where the store has it; else with those learned scores that the questions
     train anyway: no other network is trained for it.
     """
+    networks = {training for study in studies for training in study.trainings}
     _, *own = _relabel_tasks(upload, Omnibus(), seed)
     first = RelabelTask(digest=upload.digest, method=Omnibus(), seed=seed, whole=not own)
     for whole in own:
