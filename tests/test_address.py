@@ -45,7 +45,7 @@ USUAL = {
 
 
 def opened(**query):
-    page = AppTest.from_function(_page)
+    page = AppTest.from_function(_page, default_timeout=120)
     page.query_params.update(query)
     page.run()
     assert not page.exception
@@ -103,7 +103,7 @@ def test_values_stand_by_their_names():
         ("source", "Sample: exact", "exact"), ("kind", "Mean shift", "mean_shift"),
         ("level", "1%", 0.01), ("level", "0.010", 0.01), ("dims", "(50, 10)", (50, 10)),
         ("iterations", "3,000", 3000), ("more", ["Mean shift"], ["mean_shift"]),
-        ("curved", "True", True), ("seed", "7.0", 7),
+        ("curved", "True", True), ("seed", "7.0", 7), ("gain", "1.2345678901234", 1.23456789012),
     ],
 )  # fmt: skip
 def test_old_links_hold_labels(name, label, value):

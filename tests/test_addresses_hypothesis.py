@@ -145,13 +145,18 @@ def held(widget):
     return value if isinstance(value, list) else [value]
 
 
-def means(text, value, words):
-    """Whether a link's text is a way to say this value."""
+def means(text, value, name, widget):
+    """Whether a link's text is a way to say this value of a widget."""
     number = address.number(text)
     if isinstance(value, bool):
         return text.casefold() == str(value).casefold()
     if isinstance(value, int | float) and number is not None:
+        if name == "gamma":  # the nearest of its slider
+            return isclose(number, value, rel_tol=0, abs_tol=1e-9)
+        if isinstance(value, float) and widget.type in ("number_input", "slider"):
+            number = float(forms.name_of(number))  # of an address's twelve digits
         return number == value
+    words = getattr(widget, "format_func", str)
     return text.casefold() in (
         forms.name_of(value),
         str(value).casefold(),
@@ -159,12 +164,11 @@ def means(text, value, words):
     )
 
 
-def dropped(texts, widget):
+def dropped(texts, name, widget):
     """Whether a link says something that the widget does not show."""
-    words = getattr(widget, "format_func", str)
     texts = [text for text in (texts if isinstance(widget.value, list) else texts[-1:]) if text]
     return widget.type != "text_input" and not all(
-        any(means(text, value, words) for value in held(widget)) for text in texts
+        any(means(text, value, name, widget) for value in held(widget)) for text in texts
     )
 
 
@@ -188,7 +192,7 @@ def stands(page, text):
 def left_out(page, name, texts):
     """Whether the page cannot show what its link says under a name."""
     if (widget := widgets(page).get(name)) is not None:
-        return dropped(texts, widget)
+        return dropped(texts, name, widget)
     if name == strip.URL:
         return texts[-1] not in ("", *named())
     if name in ("played", "against"):
@@ -228,7 +232,9 @@ def changes(widget):
     if widget.type in ("checkbox", "toggle"):
         return [not widget.value]
     if widget.type == "number_input":
-        return [widget.min + (widget.value == widget.min)]
+        low, high = widget.min, widget.max
+        near = low + 1 if high is None or low + 1 <= high else high
+        return [value for value in (low, near) if value != widget.value][:1]
     if widget.type == "selectbox":
         after = [*widget.options[widget.index + 1 :], *widget.options[: widget.index]]
         return [option for option in after if worded(widget, option) == option]

@@ -90,6 +90,7 @@ def test_a_title_is_one_line():
     assert story.named("  a\n\tb\x00 ") == "a b"
     assert story.named("\n") == "A scene"
     assert len(story.named("x" * 500)) == 80
+    assert story.named("x" * 79 + " y") == "x" * 79, "as it is when it is named again"
 
 
 def test_a_scene_opens_with_its_settings():

@@ -147,6 +147,8 @@ def number(
 
     def read(texts: Sequence[str]) -> tuple[_Number, str]:
         value = address.number(texts[-1])
+        if value is not None and kind is float:
+            value = float(name_of(value))  # a link that is copied from here says the same
         if value is not None and allowed(value) and kind(value) == value:
             return kind(value), ""
         return first, address.unknown(key, texts[-1], f"{first:,}") if texts[-1] else ""

@@ -97,7 +97,7 @@ def _scene(parts: object, pages: Sequence[str]) -> StoryScene:
 def named(title: str) -> str:
     """A title shortened to one line of the bar."""
     line = "".join(sign if sign.isprintable() else " " for sign in title)
-    return " ".join(line.split())[:_TITLE] or "A scene"
+    return " ".join(line.split())[:_TITLE].rstrip() or "A scene"
 
 
 def link(story: Sequence[StoryScene], index: int = 0) -> dict[str, str | list[str]]:

@@ -133,7 +133,7 @@ def ask(
     own = signature(wanted.studies).parameters.keys() - signature(Question.studies).parameters
     check_keywords("ask", options, own | signature(ask).parameters.keys() - {"options"})
     studies = wanted.studies(upload, resolve_methods(methods), seed, **options)
-    networks = {training for study in studies for training in study.trainings}
+    networks = list(dict.fromkeys(one for study in studies for one in study.trainings))
     relabelling = tasks.relabelling_for(upload, studies, seed, store)
     # The longest training first: a helper takes the others meanwhile.
     trainings = [

@@ -124,7 +124,7 @@ class BayesModel(Pairs):
                 )
         object.__setattr__(self, "design", covariates.read(self.model, self.design))
         object.__setattr__(self, "m", int(str(self.m).partition(" of ")[0]))
-        for name in self._changed - _options(self.model):
+        for name in sorted(self._changed - _options(self.model)):
             raise ValueError(
                 f"{name} is an option of other models; got {getattr(self, name)!r} for "
                 f"{self.model}. Leave it out."
