@@ -93,8 +93,9 @@ def test_a_command_may_be_told_to_stop_at_any_moment(where, number, tmp_path):
 
 def test_what_is_ignored_stays_so(tmp_path):
     """As nohup and a script's jobs in the background are started."""
-    script = f"trap '' INT HUP; exec {sys.executable} -m validation_core methods"
+    script = f"trap '' INT HUP; echo ready; exec {sys.executable} -m validation_core methods"
     process = subprocess.Popen(["sh", "-c", script], cwd=ROOT, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"ready\n"
     time.sleep(0.5)
     for number in (signal.SIGINT, signal.SIGHUP):
         process.send_signal(number)

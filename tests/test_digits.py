@@ -150,9 +150,9 @@ def _page():
 
 @pytest.mark.parametrize("truth", ["handwritten digits", "the generator with all steps"])
 def test_the_view_opens_without_a_button(truth):
-    page = AppTest.from_function(_page)
+    page = AppTest.from_function(_page, default_timeout=120)
     page.query_params["truth"] = truth
-    page.run(timeout=30)
+    page.run()
     assert not page.exception
     assert not page.button
     assert "5,000 digits of MNIST" in page.caption[-1].value or page.expander

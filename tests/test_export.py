@@ -592,10 +592,10 @@ def test_a_row_that_never_ends_is_left_out():
                 time.sleep(0.001)
             return super()._draws(sample_shape, xs)
 
-    table = from_sbi(Leaks(), theta, x, K, max_seconds=0.5)
+    table = from_sbi(Leaks(), theta, x, K, max_seconds=1.5)
     remaining = np.delete(np.arange(N), 7)
     check(table, theta[remaining], x[remaining])
-    assert table.left_out == {"longer than 0.5 s": 1}
+    assert table.left_out == {"longer than 1.5 s": 1}
 
 
 @UNIX

@@ -136,7 +136,11 @@ def others_round_alike(shipped, fresh):
 
 @pytest.fixture
 def agree(request, workbench_rounds_alike, others_round_alike):
-    """A function: fresh and shipped numbers are the same, rounded as they are shipped."""
+    """A function: fresh and shipped numbers are the same, rounded as they are shipped.
+
+    Of what learns anew only `--exact` asks for digits: parts were made on several machines, and
+    training amplifies how each of them rounds.
+    """
     exact = request.config.getoption("--exact")
     (of, *_) = getattr(request.node, "callspec", SimpleNamespace(params={})).params.get(
         "case", (None,)
@@ -144,11 +148,11 @@ def agree(request, workbench_rounds_alike, others_round_alike):
     workbench = hasattr(of, "learned") or getattr(of, "recipe", None) == conformal.RECIPE
     rounds_alike = workbench_rounds_alike if workbench else others_round_alike
 
-    def check(numbers, kept, within=1e-4):
+    def check(numbers, kept, within=1e-4, learns=False):
         try:
             same(numbers, kept, within)
         except AssertionError:
-            if exact or rounds_alike:
+            if exact or (rounds_alike and not learns):
                 raise
             pytest.skip("this processor rounds unlike the one that made the gallery")
 
@@ -170,9 +174,9 @@ def agree(request, workbench_rounds_alike, others_round_alike):
 def decide(agree):
     """A function: fresh p-values are the shipped ones, and decide the same."""
 
-    def check(pvalues, kept):
+    def check(pvalues, kept, learns=False):
         assert few_change(pvalues, kept)
-        agree(pvalues, kept)
+        agree(pvalues, kept, learns=learns)
         np.testing.assert_array_equal(
             np.asarray(pvalues).astype(kept.dtype).astype(float) <= LEVEL,
             kept.astype(float) <= LEVEL,
@@ -262,8 +266,11 @@ def test_networks(case, shipped, fresh, agree):
     network = trained_scores.trained(fresh, training)
     if hasattr(network, "without_film"):  # as it is shipped
         network = network.without_film()
-    for name, kept in shipped.load("models", training.key).arrays.items():
-        agree(network.arrays()[name], kept)
+    arrays, known = network.arrays(), shipped.load("models", training.key).arrays
+    for name, kept in known.items():
+        np.testing.assert_allclose(arrays[name], kept, atol=0.1, rtol=0.1)
+    for name, kept in known.items():
+        agree(arrays[name], kept, learns=True)
 
 
 def recomputed(case, fresh):
@@ -324,7 +331,8 @@ def test_a_map_of_colt(case, shipped, fresh, agree, decide):
     study.run(fresh, silent)
     numbers = fresh.load("results", study.key).arrays
     for name, kept in shipped.load("results", study.key).arrays.items():
-        (decide if name.endswith(("pvalue", "pvalues")) else agree)(numbers[name], kept)
+        check = decide if name.endswith(("pvalue", "pvalues")) else agree
+        check(numbers[name], kept, learns=True)
 
 
 @cases("divergence", [(study,) for study in shipped_terms()], 8)

@@ -247,7 +247,7 @@ def test_a_silent_file_is_given_up_and_so_is_that_of_a_page_that_was_shut(monkey
     async def given_up(seconds):
         clock = itertools.count(0.0, seconds)
         file = arriving.ArrivingFile(never, "s", lambda: next(clock))
-        answer = await asyncio.wait_for(file(), 5)
+        answer = await asyncio.wait_for(file(), 120)
         return answer["type"], file.given_up
 
     monkeypatch.setattr(arriving, "LOOK", 0.01)
@@ -665,7 +665,7 @@ def test_pages_too_many_are_told_so_and_others_go_on(server):
     status, text, other = asyncio.run(crowd())
     assert (status, other) == (503, 200)
     assert b"A visitor may have 2 pages at a time" in text
-    until = time.monotonic() + 10
+    until = time.monotonic() + 120
     while server.get(Cookie=COOKIE)[0] != 200 and time.monotonic() < until:
         time.sleep(0.1)
     assert server.get(Cookie=COOKIE)[0] == 200

@@ -42,7 +42,7 @@ def test_every_reading_guide_explains_its_words():
 
 
 def test_every_link_has_its_place_on_the_page():
-    page = AppTest.from_file(str(ROOT / "pages" / "glossary.py")).run()
+    page = AppTest.from_file(str(ROOT / "pages" / "glossary.py"), default_timeout=120).run()
     assert not page.exception
     anchors = {item.proto.anchor for item in page.subheader}
     guides = " ".join(in_markdown(question.reading_guide) for question in QUESTIONS)

@@ -149,12 +149,25 @@ def test_an_error_comes_out_though_a_helper_met_it_first(store):
 
 
 def test_a_budget_ends_the_wait_for_helpers(store):
-    log, watch = [], Recorder()
-    queue = [Step("0", log=log), Step("1", seconds=1.0, log=log)]
+    begun, over, log, watch = threading.Event(), threading.Event(), [], Recorder()
+
+    class Endless(Step):
+        def run(self, store, report):
+            begun.set()
+            over.wait()
+
+    class Beside(Step):
+        def run(self, store, report):
+            begun.wait()
+            super().run(store, report)
+
     with Threads(1) as helpers:
-        run_in_turn(queue, store, watch, 0.3, helpers=helpers)
-        assert watch.ended == ["0"]
-        assert watch.missed == ["1"]
+        try:
+            run_in_turn([Beside("0", log=log), Endless("1")], store, watch, 2.0, helpers=helpers)
+        finally:
+            over.set()
+    assert watch.ended == ["0"]
+    assert watch.missed == ["1"]
 
 
 def test_helpers_are_one_fewer_than_the_environment_asks_for(monkeypatch):

@@ -60,7 +60,7 @@ def ran(upload, methods, folder):
 
 
 FEW = (WithinX(), DC(m=10, permutations=99), LC2ST(nulls=39))
-OTHERS = (TARP(reference="x"), AutoML(permutations=99, seconds=1),
+OTHERS = (TARP(reference="x"), AutoML(permutations=99, seconds=600),
           MMDFuse(points=100, permutations=99))  # fmt: skip
 
 

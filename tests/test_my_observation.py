@@ -484,7 +484,7 @@ def test_the_page_asks_about_a_mistake_of_the_file_first():
     one = arrays(n=100)
     sent = io.BytesIO()
     np.savez(sent, **{**one, "theta_q": one["theta_q"][..., ::-1]})
-    page = AppTest.from_file(str(ROOT / "pages/observation/page.py"), default_timeout=60).run()
+    page = AppTest.from_file(str(ROOT / "pages/observation/page.py"), default_timeout=120).run()
     page.file_uploader(key="file").set_value(
         [("cols.npz", sent.getvalue(), "application/octet-stream")]
     ).run()
@@ -503,7 +503,7 @@ def test_the_page_asks_about_a_mistake_of_the_file_first():
 def test_the_page_opens_with_an_example(monkeypatch):
     from streamlit.testing.v1 import AppTest
 
-    page = AppTest.from_file(str(ROOT / "pages/observation/page.py"), default_timeout=60).run()
+    page = AppTest.from_file(str(ROOT / "pages/observation/page.py"), default_timeout=120).run()
     assert not page.exception
     assert "Could the simulator have made it?" in page.subheader[0].value
     said = " ".join(text.value for text in page.markdown)

@@ -60,7 +60,7 @@ def _panel(rows, said, captions, shown):
 
 def shown(rows=(), said=("The answer.",), captions=(), *, figures=True):
     app = AppTest.from_function(_panel, args=(list(rows), list(said), list(captions), figures))
-    app = app.run(timeout=30)
+    app = app.run(timeout=120)
     assert not app.exception
     return app
 
@@ -145,7 +145,7 @@ def taken(found, label="run 7.npz", query=()):
     app = AppTest.from_function(_section, args=(found, {"size": ANSWER}, label))
     for name, value in dict(query).items():
         app.query_params[name] = value
-    app = app.run(timeout=30)
+    app = app.run(timeout=120)
     assert not app.exception
     return app
 

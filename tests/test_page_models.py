@@ -2,7 +2,6 @@
 
 import os
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui import jobs
 from pages.ui import services as shared
 from tests.conftest import ROOT
+from tests.test_engine import LONG_WAIT, eventually
 from validation_core import keys
 from validation_core.engine import SelfCheck
 from validation_core.engine.pool import Future
@@ -36,7 +36,7 @@ class Held(SerialExecutor):
 
         def run():
             args[2](0.25, {})
-            self.go.wait(20)
+            self.go.wait(LONG_WAIT)
             try:
                 future.set_result(fn(*args))
             except Exception as error:
@@ -62,7 +62,7 @@ def held(services):
 
 
 def opened():
-    page = AppTest.from_file(PAGE, default_timeout=30).run()
+    page = AppTest.from_file(PAGE, default_timeout=120).run()
     assert not page.exception
     return page
 
@@ -148,7 +148,7 @@ def test_notices_of_the_store_are_shown_and_dismissed(services):
 def test_a_job_is_watched_left_and_stopped(held):
     engine = held.engine
     job = engine.submit([SelfCheck(rounds=1)], "someone", "A check of <b>mine</b>")
-    wait_for(lambda: job.snapshot().fraction > 0)
+    eventually(lambda: job.snapshot().fraction > 0)
     page = opened()
     assert {"Leave", "Cancel", "Stop for everyone"} & set(labels(page)) >= {"Stop for everyone"}
     page = button(page, "Stop for everyone").click().run()
@@ -173,7 +173,7 @@ def test_leaving_keeps_the_work_of_others(held):
 def test_a_waiting_job_says_what_is_ahead_of_it(held):
     engine = held.engine
     first = engine.submit([SelfCheck(seed=0)], "someone", "Of another visitor")
-    wait_for(lambda: first.snapshot().state == "running")
+    eventually(lambda: first.snapshot().state == "running")
     engine.submit([SelfCheck(seed=1)], "someone", "Behind it")
     page = opened()
     assert "Waiting behind 1 other job." in captions(page)
@@ -223,7 +223,7 @@ def failing_page():
 
 
 def test_a_failed_job_is_said_and_started_again_by_hand_only(services):
-    page = AppTest.from_function(failing_page).run()
+    page = AppTest.from_function(failing_page, default_timeout=120).run()
     assert "got 0" in page.error[0].value
     assert "\\<b\\>" in page.error[0].value
     first = services.engine.jobs()[0]
@@ -248,7 +248,7 @@ def watching_page():
 
 
 def test_a_panel_follows_its_job_to_the_results(held):
-    page = AppTest.from_function(watching_page)
+    page = AppTest.from_function(watching_page, default_timeout=120)
     page.session_state["store"] = held.store
     assert page.run().text[0].value == "none"
     page = page.toggle[0].set_value(True).run()
@@ -256,16 +256,9 @@ def test_a_panel_follows_its_job_to_the_results(held):
     assert labels(page) == ["Cancel"]
     job = held.engine.jobs()[0]
     held.engine.executor.go.set()
-    wait_for(lambda: not job.snapshot().active)
+    eventually(lambda: not job.snapshot().active)
     assert page.run().text[0].value == "results"
     assert not page.exception
-
-
-def wait_for(condition):
-    until = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < until, "waited in vain"
-        time.sleep(0.01)
 
 
 def test_stores_are_told_apart_by_the_environment(services, tmp_path):
@@ -321,13 +314,13 @@ def test_interrupted_jobs_are_their_visitor_s(services):
 @pytest.mark.usefixtures("operated")
 def test_jobs_too_many_are_refused_in_words_and_begin_when_there_is_room(held, monkeypatch):
     monkeypatch.setenv("NPTLAB_LIMITS", "jobs=1/2")
-    page = AppTest.from_function(limited_page).run()
+    page = AppTest.from_function(limited_page, default_timeout=120).run()
     first, second = (job.state for job in page.session_state["states"])
     assert (first, second) == ("running", "failed")
     assert "may have 1 jobs at a time; got 2" in page.error[0].value
     held.engine.executor.go.set()
     (job,) = held.engine.jobs()
-    wait_for(lambda: not job.snapshot().active)
+    eventually(lambda: not job.snapshot().active)
     page = button(page, "Start again").click().run()
     assert page.session_state["states"][1] is None or not page.error
 

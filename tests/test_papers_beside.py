@@ -376,7 +376,7 @@ def test_what_is_said_of_the_order_holds(shipped, name):
     """At every gamma: where a test of the paper leads one of its own two by 5 points is said."""
     figure = presets.by_name(f"conformal_{name}")
     cells = collect(figure.sweep, shipped).cells
-    own, said = {Uniform(m=50).label, Multiple().label}, []
+    own, said = (Uniform(m=50).label, Multiple().label), []
     for gamma in figure.sweep.gammas[1:]:
         here = {cell.label: cell for cell in cells if cell.gamma == gamma}
         for fewer in (Uniform(m=1), Uniform(m=10)):

@@ -103,7 +103,7 @@ def _page():
 
 
 def test_the_page_draws_once_the_shape_is_named():
-    page = AppTest.from_function(_page).run()
+    page = AppTest.from_function(_page, default_timeout=120).run()
     assert not page.exception
     assert [box.label for box in page.text_input] == ["Shape of θ, where it is an image"]
     page.text_input[0].set_value("3 x 5").run()

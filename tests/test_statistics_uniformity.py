@@ -155,9 +155,9 @@ def test_band_keeps_other_levels_on_other_grids(level, points):
 
 
 def test_band_is_quick_remembered_and_read_only():
-    start = time.perf_counter()
+    start = time.thread_time()  # others may have the processor meanwhile
     lower, upper = st.ecdf_band(1003)
-    assert time.perf_counter() - start < 1
+    assert time.thread_time() - start < 1
     assert st.ecdf_band(1003)[0] is lower
     assert not lower.flags.writeable
     assert lower[0] == upper[0] == lower[-1] == upper[-1] == 0

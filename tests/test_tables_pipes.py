@@ -63,8 +63,9 @@ def test_what_never_ends_or_never_begins_is_refused_at_once(tmp_path, monkeypatc
     assert "begins with" in refusal("/dev/zero")
     assert "an empty file" in refusal("/dev/null")
     assert "Is a directory" in refusal(tmp_path)
+    monkeypatch.chdir(tmp_path)  # a socket's whole path may be too long
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(tmp_path / "socket"))
+        listener.bind("socket")
         assert "must be there and readable" in refusal(tmp_path / "socket")
     os.mkfifo(tmp_path / "silent")
     monkeypatch.setattr(reading, "PIPE_SILENCE_SECONDS", 0.2)

@@ -44,9 +44,9 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--js-flags=--no-opt --no-maglev",  # a page is over before optimised code has earned its cost
 )  # fmt: skip
-START = 60.0  # seconds that a server may take to listen on loaded cores
+START = 120.0  # seconds that a server may take to listen on loaded cores
 SIZE: ViewportSize = {"width": 1280, "height": 900}
-WAIT = 30_000  # milliseconds that anything on a page may take
+WAIT = 60_000  # milliseconds that anything on a page may take
 LONG = 90_000  # and what waits for a worker
 # A deep link makes Streamlit's front end look for the server below the page's own path first.
 _PROBED = re.compile(r"/_stcore/(health|host-config)$")

@@ -127,7 +127,8 @@ def test_a_file_restores_what_its_address_says(offline, files, name):
     _tabs(page).nth(2).click()
     for rail in _rails(page)[:2]:
         rail.press("Home")
-    page.wait_for_timeout(300)
+    # By a timer of the page, which comes after the one that writes the address.
+    page.evaluate("() => new Promise((done) => setTimeout(done, 300))")
     address, words = page.url, page.locator(".lesson .spoken").inner_text()
     again = offline(files[name], "#" + address.partition("#")[2], viewport=PHONE)
     expect(_tabs(again).nth(2)).to_have_attribute("aria-current", "step")

@@ -14,6 +14,7 @@ from tests.browser.driving import (
     npz,
     settled,
     shown,
+    until,
 )
 
 pytestmark = pytest.mark.timeout(400)
@@ -69,8 +70,7 @@ def test_another_reference_keeps_the_order_of_the_tables(visit, both):
     box, late = page.get_by_role("combobox"), page.get_by_role("option", name="late")
     for _ in range(5):  # a run of the page that was still under way closes the list again
         box.click()
-        page.wait_for_timeout(1000)
-        if late.count():
+        if until(lambda: page.wait_for_timeout(1000) or late.count(), 5):
             break
     late.click()
     expect(page.get_by_text("early is farther than late: ")).to_be_visible()

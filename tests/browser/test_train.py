@@ -26,7 +26,8 @@ def test_a_first_visit_shows_a_film_that_follows_its_slider_and_a_press(visit, s
     slider = page.locator(".live input[type=range]").first
     slider.press("End")  # the film, which plays by itself, stops
     expect(headline).to_contain_text("At epoch 150")
-    page.wait_for_timeout(500)  # panels are drawn after the headline
+    # Panels are drawn after the headline: a timer of the page comes later still.
+    page.evaluate("() => new Promise((done) => setTimeout(done, 500))")
     said, before = headline.text_content(), [_drawn(page, panel) for panel in range(6)]
     slider.press("Home")
     expect(headline).to_contain_text("Before it learns")
