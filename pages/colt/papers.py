@@ -147,13 +147,12 @@ def _power(panels: Sequence[tuple[str, Benchmark]], label: str) -> None:
         if any(missing(sweep, services().store) for sweep in sweeps):
             left.append((title, sweeps))
     if drawn:
-        counted_cells = [cell for panel in drawn for cell in panel.cells]
         counted = tuple((p.title, c.label, c.gamma, c.rejections) for p in drawn for c in p.cells)
         payload = live.once(("figures", counted), lambda: paper_figures.power(drawn, label))
         live.chart(payload, key="figures", save_as="Figure of the paper")
         st.caption(
-            f"Share of tables that are rejected. {trials_text(counted_cells)} The dashed line is "
-            "the level of 5%. A network learnt at all strengths and is held at each, where the "
+            f"Share of tables that are rejected. {_counted(drawn)} The dashed line is the level of "
+            "5%. A network learnt at all strengths and is held at each, where the "
             "paper trains anew for each; whatever it learnt, the test is exact. CoLT Fourier is "
             "our embedding, identity the paper's CoLT ID; its CoLT Full is in the tables, not "
             "here. The grey curve is before training."
@@ -164,6 +163,16 @@ def _power(panels: Sequence[tuple[str, Benchmark]], label: str) -> None:
         )
     for title, sweeps in left:
         offer_missing(title, sweeps, title)
+
+
+def _counted(panels: Sequence[PowerPanel]) -> str:
+    """Trials and networks behind each point; by panels where they differ."""
+    said: dict[str, list[str]] = {}
+    for panel in panels:
+        said.setdefault(trials_text(panel.cells), []).append(panel.title)
+    if len(said) == 1:
+        return next(iter(said))
+    return " ".join(f"With {list_text(titles)}: {text}" for text, titles in said.items())
 
 
 def _located(benchmarks: Sequence[Benchmark]) -> list[LocalizerMaps | None]:
