@@ -151,11 +151,11 @@ def _power(panels: Sequence[tuple[str, Benchmark]], label: str) -> None:
         payload = live.once(("figures", counted), lambda: paper_figures.power(drawn, label))
         live.chart(payload, key="figures", save_as="Figure of the paper")
         st.caption(
-            f"Share of tables that are rejected. {_counted(drawn)} The dashed line is the level of "
-            "5%. A network learnt at all strengths and is held at each, where the "
-            "paper trains anew for each; whatever it learnt, the test is exact. CoLT Fourier is "
-            "our embedding, identity the paper's CoLT ID; its CoLT Full is in the tables, not "
-            "here. The grey curve is before training."
+            f"Share of tables that are rejected. {_counted(drawn)} The dashed line is the level "
+            "of 5%. A network learnt at all strengths and is held at each, where the paper trains "
+            "anew for each; whatever it learnt, the test is exact. CoLT Fourier is our embedding, "
+            "identity the paper's CoLT ID; its CoLT Full is in the tables, not here. The grey "
+            "curve is before training."
         )
     if left:
         st.caption(
