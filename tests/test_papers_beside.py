@@ -210,7 +210,7 @@ def test_what_is_said_of_the_tree_holds(shipped):
     for cell in cells_of(shipped, Tree()):
         curves.setdefault((cell.label, cell.beta), {})[cell.gamma] = cell.rate
     ours = curves["CoLT fourier", 0]
-    assert (ours[0.5], ours[1.5]) == (0.2, 0.965)
+    assert (round(ours[0.5], 2), round(ours[1.5], 2)) == (0.24, 0.98)
     assert {gamma for gamma, rate in ours.items() if rate == 1} == {2.5, 3.0, 3.5, 4.0}
     for curve in (("C2ST", 0), ("SBC", 1), ("CoLT identity", 0)):
         assert max(curves[curve].values()) <= 0.1
@@ -219,7 +219,10 @@ def test_what_is_said_of_the_tree_holds(shipped):
 
 def test_what_is_said_of_the_spiral_holds(shipped):
     for cell in cells_of(shipped, Spiral()):
-        if cell.gamma == 0 or cell.method == "c2st":
+        if (cell.method, cell.gamma) == ("c2st", 5):
+            *low, high = sorted(count.rejections / count.trials for count in cell.networks)
+            assert (max(low) < 0.08, high) == (True, 0.615)
+        elif cell.gamma == 0 or cell.method == "c2st":
             assert cell.rate < 0.08
         else:
             assert cell.rate == 1
