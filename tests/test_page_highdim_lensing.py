@@ -88,7 +88,7 @@ def test_the_page_draws_what_the_store_holds(small, monkeypatch):
     }
     said = " ".join(each.value for each in page.caption)
     assert "DC is its authors' network" in said
-    assert "three networks at each gamma" in said
+    assert "one network at each gamma" in said
     assert not page.button
     assert "one half" in page.markdown[0].value or "Half of" in page.markdown[0].value
     progress = [collect(sweep, services().store) for sweep in both]

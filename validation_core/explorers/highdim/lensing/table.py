@@ -32,7 +32,7 @@ from validation_core.explorers.highdim.lensing.study import (
 from validation_core.methods.base import Method
 from validation_core.panels import power
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.presets import NETWORKS, SMALL_MMD
+from validation_core.sweep.presets import SMALL_MMD
 from validation_core.sweep.progress import Progress
 from validation_core.sweep.trials import TrialDesign
 from validation_core.text import list_text
@@ -74,7 +74,6 @@ def sweeps(benchmark: Lensing | None = None) -> tuple[Sweep, ...]:
             betas=betas,
             design=design,
             recipe=lensing.classifier,
-            networks=NETWORKS,
         )
         for gammas, betas in grids
     )
