@@ -363,7 +363,10 @@ def test_power_of_all_who_compete(page, monkeypatch):
         *(f"CoLT {e}" for e in colt_paper.EMBEDDINGS),
     }
     assert wanted <= set(table["Test"])
-    assert set(table["Trials"]) == {5}
+    learnt = ~table["Test"].isin([power_figures.UNTRAINED, "SBC", "TARP"])
+    assert set(table["Trials"][learnt]) == {15}, "three networks"
+    assert set(table["Trials"][~learnt]) == {5}
+    assert [text.count(",") for text in table["By network"]] == [2 * one for one in learnt]
     assert not [button for button in page.button if button.key == "run-power"]
 
 
