@@ -652,7 +652,7 @@ def test_power_is_that_of_the_networks_that_the_other_views_show():
     """One for all gammas, or one for each where the paper's training is chosen."""
     for colt in (CoLT(), CoLT(preset="paper")):
         chosen = controls.ColtChoice(CASES["plane"], colt, 100, 500, 0.05, 0)
-        sweeps = chosen.contest(20, networks=3)
+        sweeps = chosen.contest(20)
         own = chosen.study.training if colt.preset == "interactive" else chosen.training(0.15)
         assert own in {sweep.network(sweep.methods[0], 0.15) for sweep in sweeps}
         assert len(set(sweeps)) == len(sweeps) == 6

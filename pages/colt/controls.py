@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypedDict
 
 import streamlit as st
 
@@ -15,7 +15,7 @@ from validation_core.benchmarks.tree import Noise
 from validation_core.localization import GammaMapsStudy, MapTask
 from validation_core.scores.localizer import Embedding, Localizer
 from validation_core.scores.trained_scores import Simulated, Training
-from validation_core.sweep import colt_paper
+from validation_core.sweep import colt_paper, presets
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.trials import TrialDesign
 from validation_core.types import Benchmark
@@ -26,6 +26,7 @@ _DIMS = ((2, 2), (1, 1), (1, 2), *DIMENSIONS)
 _NOISES: dict[Noise, str] = {"scaled": "Scaled", "added": "Added"}
 N, K = (100, 200, 500, 1000), (50, 100, 200, 500)
 LEVELS = (0.01, 0.05, 0.1)
+NETWORKS = (1, 2, 3, 5)
 _EMBEDDINGS: dict[Embedding, str] = {
     "fourier": "Fourier",
     "identity": "Identity",
@@ -46,7 +47,9 @@ class ColtChoice:
     n: int
     k: int
     alpha: float
-    seed: int
+    seed: int = 0
+    networks: int = presets.NETWORKS
+    """Trained of each kind for the curves of power."""
 
     @property
     def recipe(self) -> Localizer:
@@ -88,13 +91,8 @@ class ColtChoice:
         """Whether one network serves all gammas; the paper trains one for each."""
         return self.colt.preset == "interactive" and len(self.gammas) > 1
 
-    def contest(self, trials: int, networks: int) -> list[Sweep]:
-        """CoLT and its rivals at every gamma, the chosen embedding before the others.
-
-        Args:
-            trials: tables at each gamma.
-            networks: trained of each kind.
-        """
+    def contest(self, trials: int) -> list[Sweep]:
+        """CoLT and its rivals at every gamma, the chosen embedding before the others."""
         own = self.colt.embedding
         contest = colt_paper.contest(
             self.benchmark,
@@ -103,7 +101,7 @@ class ColtChoice:
             TrialDesign(trials=trials, n=self.n, k=self.k, alpha=self.alpha),
             self.seed,
             sorted(colt_paper.EMBEDDINGS, key=lambda embedding: embedding != own),
-            networks=networks,
+            networks=self.networks,
             for_all_gammas=self.for_all_gammas,
         )
         return [same(sweep) for sweep in contest]
@@ -132,8 +130,8 @@ def choose() -> ColtChoice:
         )
         n, k = _sizes(benchmark)
         alpha = forms.level(LEVELS)
-        colt, seed = _how(CoLT(embedding=embedding))
-        chosen = ColtChoice(benchmark, colt, n, k, alpha, seed)
+        chosen = ColtChoice(benchmark, CoLT(embedding=embedding), n, k, alpha)
+        chosen = replace(chosen, **_how(chosen.colt))
         recipe = chosen.recipe
         if chosen.for_all_gammas:
             recipe = recipe.for_all_gammas(len(chosen.gammas))
@@ -235,17 +233,25 @@ def _sizes(benchmark: Benchmark) -> tuple[int, int]:
     return n, k
 
 
-def _how(colt: CoLT) -> tuple[CoLT, int]:
-    """Advanced settings: the training objective, the length of phi(theta) and the seed."""
-    presets: dict[Literal["interactive", "paper"], str] = {
+class _How(TypedDict):
+    """Advanced settings of a choice."""
+
+    colt: CoLT
+    seed: int
+    networks: int
+
+
+def _how(colt: CoLT) -> _How:
+    """Advanced settings: training objective, length of phi(theta), seed and number of networks."""
+    preset_words: dict[Literal["interactive", "paper"], str] = {
         "interactive": "Interactive",
         "paper": "Paper",
     }
     divergences: dict[Literal["w2", "sinkhorn"], str] = {"w2": "W₂", "sinkhorn": "Sinkhorn"}
-    with st.expander("Objective and seed"):
+    with st.expander("Objective, seed and networks"):
         preset = segmented(
             "Preset",
-            presets,
+            preset_words,
             "training",
             help="Interactive: seconds, θ whitened by q's own draws, held-out anchors choose the "
             "step. Paper: steps and rate of its Table 2, all anchors at every step: minutes.",
@@ -273,5 +279,14 @@ def _how(colt: CoLT) -> tuple[CoLT, int]:
                 "the paper's choice.",
             )
         seed = forms.seed()
+        networks = forms.choice(
+            "Networks, in Power",
+            NETWORKS,
+            "networks",
+            first=presets.NETWORKS,
+            draw=st.select_slider,
+            help="Trained of each kind, each from a start of its own: a curve is their mean, its "
+            "band shows how far they differ. The paper takes three.",
+        )
     chosen = replace(colt, preset=preset, divergence=divergence, fresh=fresh, outputs=outputs)
-    return chosen, seed
+    return {"colt": chosen, "seed": seed, "networks": networks}

@@ -4,32 +4,21 @@ import streamlit as st
 
 from pages.colt.controls import ColtChoice, owner, slider
 from pages.colt.data import cells
-from pages.ui import forms, jobs, live
+from pages.ui import jobs, live
 from pages.ui.services import services
 from validation_core.panels.colt.power import power, table
-from validation_core.sweep import costs, presets
+from validation_core.sweep import costs
 from validation_core.sweep.progress import missing
 from validation_core.sweep.trials import TrialDesign
 from validation_core.text import rough_duration_text
 
 TRIALS = 200
 """The paper's number; a first picture comes from ten."""
-NETWORKS = (1, 2, 3, 5)
 
 
 def show_power(chosen: ColtChoice) -> None:
     """Power curves over gamma, with a button for missing trials."""
-    with st.sidebar:
-        networks = forms.choice(
-            "Networks",
-            NETWORKS,
-            "networks",
-            first=presets.NETWORKS,
-            draw=st.select_slider,
-            help="Trained of each kind, each from a start of its own: a curve is their mean, its "
-            "band shows how far they differ. The paper takes three.",
-        )
-    store, sweeps = services().store, chosen.contest(TRIALS, networks)
+    store, sweeps = services().store, chosen.contest(TRIALS)
     power_cells = [cell for sweep in sweeps for cell in cells(sweep)]
     if power_cells:
         design = TrialDesign(n=chosen.n, k=chosen.k, alpha=chosen.alpha)

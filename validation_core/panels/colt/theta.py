@@ -38,7 +38,7 @@ from validation_core.text import numbered, signed_text
 from validation_core.types import Array, Benchmark
 
 COLT = style.method_style("colt").color
-ANOTHER_SEED = "try another seed, in the sidebar under Objective and seed"
+ANOTHER_SEED = "try another seed, in the sidebar under Objective, seed and networks"
 """What to do where a correct q is rejected."""
 Q_SHOWN, TRUTH_SHOWN = 180, 120
 """Points in a picture: more would hide one another."""
