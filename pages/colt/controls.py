@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, TypedDict
+from typing import Literal
 
 import streamlit as st
 
@@ -47,7 +47,7 @@ class ColtChoice:
     n: int
     k: int
     alpha: float
-    seed: int = 0
+    seed: int
     networks: int = presets.NETWORKS
     """Trained of each kind for the curves of power."""
 
@@ -130,8 +130,8 @@ def choose() -> ColtChoice:
         )
         n, k = _sizes(benchmark)
         alpha = forms.level(LEVELS)
-        chosen = ColtChoice(benchmark, CoLT(embedding=embedding), n, k, alpha)
-        chosen = replace(chosen, **_how(chosen.colt))
+        colt, seed, networks = _how(CoLT(embedding=embedding))
+        chosen = ColtChoice(benchmark, colt, n, k, alpha, seed, networks)
         recipe = chosen.recipe
         if chosen.for_all_gammas:
             recipe = recipe.for_all_gammas(len(chosen.gammas))
@@ -233,15 +233,7 @@ def _sizes(benchmark: Benchmark) -> tuple[int, int]:
     return n, k
 
 
-class _How(TypedDict):
-    """Advanced settings of a choice."""
-
-    colt: CoLT
-    seed: int
-    networks: int
-
-
-def _how(colt: CoLT) -> _How:
+def _how(colt: CoLT) -> tuple[CoLT, int, int]:
     """Advanced settings: training objective, length of phi(theta), seed and number of networks."""
     preset_words: dict[Literal["interactive", "paper"], str] = {
         "interactive": "Interactive",
@@ -289,4 +281,4 @@ def _how(colt: CoLT) -> _How:
             "band shows how far they differ. The paper takes three.",
         )
     chosen = replace(colt, preset=preset, divergence=divergence, fresh=fresh, outputs=outputs)
-    return {"colt": chosen, "seed": seed, "networks": networks}
+    return chosen, seed, networks
