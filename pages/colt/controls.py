@@ -26,7 +26,6 @@ _DIMS = ((2, 2), (1, 1), (1, 2), *DIMENSIONS)
 _NOISES: dict[Noise, str] = {"scaled": "Scaled", "added": "Added"}
 N, K = (100, 200, 500, 1000), (50, 100, 200, 500)
 LEVELS = (0.01, 0.05, 0.1)
-NETWORKS = (1, 2, 3, 5)
 _EMBEDDINGS: dict[Embedding, str] = {
     "fourier": "Fourier",
     "identity": "Identity",
@@ -271,12 +270,10 @@ def _how(colt: CoLT) -> tuple[CoLT, int, int]:
                 "the paper's choice.",
             )
         seed = forms.seed()
-        networks = forms.choice(
+        networks = forms.networks(
             "Networks, in Power",
-            NETWORKS,
             "networks",
-            first=presets.NETWORKS,
-            draw=st.select_slider,
+            presets.NETWORKS,
             help="Trained of each kind, each from a start of its own: a curve is their mean, its "
             "band shows how far they differ. The paper takes three.",
         )

@@ -26,7 +26,6 @@ from validation_core.types import Benchmark
 
 TRIALS = (20, 50, 100, 200, 500, 1000)
 N, K = (100, 200, 500, 1000, 2000), (10, 20, 50, 100, 200, 500)
-NETWORKS = (1, 2, 3, 5)
 LEVELS = (0.01, 0.05, 0.1)
 OWN = "own"
 _FIRST = ("c2st", "multiple", "uniform", "sbc", "tarp")
@@ -83,12 +82,10 @@ def choose() -> CompareChoice:
             draw=st.select_slider,
             help="Tests of fresh draws at every place of every curve.",
         )
-        networks = forms.choice(
+        networks = forms.networks(
             "Networks",
-            NETWORKS,
             f"networks-{name}",
-            first=sweep.networks,
-            draw=st.select_slider,
+            sweep.networks,
             help="Trained at every place, each from a start of its own: rates are their mean, "
             "bands show how far they differ. The papers take three.",
         )

@@ -19,6 +19,7 @@ _Name = TypeVar("_Name", bound=str)
 _Number = TypeVar("_Number", int, float)
 _Kind = TypeVar("_Kind", bound=Specification)
 _MOST_WHOLE = 2**53 - 1  # JavaScript's
+_NETWORKS = (1, 2, 3, 5)
 
 
 def choice(
@@ -214,6 +215,11 @@ def level(choices: Sequence[float], *, help: str | None = None) -> float:
 def seed(*, help: str | None = None) -> int:
     """The seed of draws and trainings."""
     return number("Seed", 0, 9999, 0, "seed", help=help)
+
+
+def networks(label: str, key: str, first: int, *, help: str) -> int:
+    """How many networks are trained of each kind, each from a start of its own."""
+    return choice(label, _NETWORKS, key, first=first, draw=st.select_slider, help=help)
 
 
 def form(
