@@ -79,7 +79,7 @@ def test_the_page_draws_what_the_store_holds(small, monkeypatch):
         for task in sweep.tasks:
             task.run(services().store, lambda fraction, live: None)
     monkeypatch.setattr(lensing, "LensingStudy", lambda benchmark: study)
-    monkeypatch.setattr(lensing, "sweeps", lambda benchmark: both)
+    monkeypatch.setattr(lensing, "sweeps", lambda benchmark, networks: both)
     page = AppTest.from_function(_page, default_timeout=60).run()
     assert not page.exception
     assert "wrong angle" in page.caption[0].value
@@ -88,7 +88,7 @@ def test_the_page_draws_what_the_store_holds(small, monkeypatch):
     }
     said = " ".join(each.value for each in page.caption)
     assert "DC is its authors' network" in said
-    assert "one network at each gamma" in said
+    assert "three networks at each gamma" in said
     assert not page.button
     assert "one half" in page.markdown[0].value or "Half of" in page.markdown[0].value
     progress = [collect(sweep, services().store) for sweep in both]

@@ -271,11 +271,7 @@ def _how(colt: CoLT) -> tuple[CoLT, int, int]:
             )
         seed = forms.seed()
         networks = forms.networks(
-            "Networks, in Power",
-            "networks",
-            presets.NETWORKS,
-            help="Trained of each kind, each from a start of its own: a curve is their mean, its "
-            "band shows how far they differ. The paper takes three.",
+            "Networks, in Power", "networks", presets.NETWORKS, trained="of each kind"
         )
     chosen = replace(colt, preset=preset, divergence=divergence, fresh=fresh, outputs=outputs)
     return chosen, seed, networks

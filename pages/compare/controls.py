@@ -83,11 +83,7 @@ def choose() -> CompareChoice:
             help="Tests of fresh draws at every place of every curve.",
         )
         networks = forms.networks(
-            "Networks",
-            f"networks-{name}",
-            sweep.networks,
-            help="Trained at every place, each from a start of its own: rates are their mean, "
-            "bands show how far they differ. The papers take three.",
+            "Networks", f"networks-{name}", sweep.networks, trained="at every place"
         )
         alpha = forms.level(LEVELS)
     design = replace(sweep.design, trials=trials, alpha=alpha)

@@ -4,8 +4,7 @@ import streamlit as st
 
 from pages.highdim.waiting import ready
 from pages.papers.numbers import show_sheet
-from pages.ui import address, jobs, live
-from pages.ui.forms import segmented
+from pages.ui import address, forms, jobs, live
 from pages.ui.once import same
 from pages.ui.services import services, stored
 from pages.ui.trials import trials_read
@@ -20,6 +19,7 @@ from validation_core.explorers.highdim.lensing.table import sweeps
 from validation_core.explorers.papers.beside import LENSING_TABLES
 from validation_core.sweep import costs
 from validation_core.sweep.plan import Sweep
+from validation_core.sweep.presets import NETWORKS
 from validation_core.sweep.progress import Progress, collect, missing
 from validation_core.text import rough_duration_text
 
@@ -31,16 +31,23 @@ def show() -> None:
     """The whole view."""
     address.owned("gamma", "lensing")
     pictures = st.container()
-    lens = segmented(
-        "Lens",
-        _LENSES,
-        "lens",
-        help="Isothermal: a galaxy's mass bends light as nature does. Affine: the paper's warp.",
-    )
+    lens_column, networks_column = st.columns(2)
+    with lens_column:
+        lens = forms.segmented(
+            "Lens",
+            _LENSES,
+            "lens",
+            help="Isothermal: a galaxy's mass bends light as nature does. Affine: the paper's "
+            "warp.",
+        )
+    with networks_column:
+        networks = forms.networks(
+            "Networks", "lensing-networks", NETWORKS, trained="at each gamma"
+        )
     study = LensingStudy(benchmark=Lensing(lens=lens))
     with pictures:
         gamma = _pictures(study)
-    _power(study.benchmark, gamma)
+    _power(study.benchmark, networks, gamma)
 
 
 def _pictures(study: LensingStudy) -> float | None:
@@ -57,10 +64,10 @@ def _pictures(study: LensingStudy) -> float | None:
     return gamma
 
 
-def _power(benchmark: Lensing, gamma: float | None) -> None:
+def _power(benchmark: Lensing, networks: int, gamma: float | None) -> None:
     """Rejection rates of all tests, with the numbers."""
     st.subheader("Which tests see it?", anchor=False)
-    halves = tuple(same(sweep) for sweep in sweeps(benchmark))
+    halves = tuple(same(sweep) for sweep in sweeps(benchmark, networks))
     progress = [collect(sweep, services().store, trials_read(), beside=halves) for sweep in halves]
     if any(each.cells for each in progress):
         st.markdown(lensing_table.answer(halves, progress))

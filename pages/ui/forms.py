@@ -217,8 +217,12 @@ def seed(*, help: str | None = None) -> int:
     return number("Seed", 0, 9999, 0, "seed", help=help)
 
 
-def networks(label: str, key: str, first: int, *, help: str) -> int:
-    """How many networks are trained of each kind, each from a start of its own."""
+def networks(label: str, key: str, first: int, *, trained: str) -> int:
+    """How many networks are trained of each kind; `trained` says of what there is one each."""
+    help = (
+        f"Trained {trained}, each from a start of its own: rates are their mean, bands show how "
+        "far they differ. The papers take three."
+    )
     return choice(label, _NETWORKS, key, first=first, draw=st.select_slider, help=help)
 
 

@@ -56,7 +56,7 @@ ANISOTROPIC = (
     "at every gamma above 0, C2ST 4% to 5.5%."
 )
 """What ships for the paper's sentence that CoLT matches or exceeds C2ST in Figure 3 (a)."""
-THRICE = 3
+THRICE = 10
 """Dimensions of x and theta up to which the figures' curves are of three networks, in more of one:
 another takes up to a quarter of an hour of a core there."""
 _FIRST: tuple[Embedding, ...] = ("fourier", "identity")

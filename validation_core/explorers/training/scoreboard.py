@@ -125,14 +125,8 @@ class Scoreboard:
     gammas: tuple[float, ...] = SIMULATIONS
     sizes: tuple[int, ...] = SIZES
     seeds: tuple[int, ...] = SEEDS
-    once: tuple[int, ...] = ()
-    """Those N that are run on the first training alone."""
     tests: tuple[Method, ...] = TESTS
     trials: int = TRIALS
-
-    def seeds_at(self, n: int) -> tuple[int, ...]:
-        """Seeds of the trainings that are tested at this N."""
-        return self.seeds[:1] if n in self.once else self.seeds
 
     def study(self, gamma: float, n: int, seed: int) -> ScoreboardStudy:
         """The trials at one N on one estimator."""
@@ -162,7 +156,7 @@ class Scoreboard:
         trials = (
             self.study(gamma, n, seed)
             for n in self.sizes
-            for seed, gamma in product(self.seeds_at(n), self.gammas)
+            for seed, gamma in product(self.seeds, self.gammas)
         )
         return (*nats, *trials)
 
@@ -272,7 +266,7 @@ def _rows(board: Scoreboard, store: Store, gamma: float, level: float) -> Iterat
     run = {
         n: [
             outcomes
-            for seed in board.seeds_at(n)
+            for seed in board.seeds
             if (outcomes := board.study(gamma, n, seed).load(store)) is not None
         ]
         for n in sorted(board.sizes)
@@ -294,10 +288,7 @@ def shipped() -> tuple[Scoreboard, ...]:
     )
     velocities = (  # they draw ten times slower
         Scoreboard(
-            benchmark=Trained(task=task, estimator=estimator),
-            gammas=_FEW,
-            sizes=(100, 300, 1000),
-            once=(1000,) if task == "gaussian_linear" else (),  # its ten parameters take longest
+            benchmark=Trained(task=task, estimator=estimator), gammas=_FEW, sizes=(100, 300, 1000)
         )
         for task, estimator in product(_TASKS, _VELOCITIES)
     )

@@ -183,9 +183,8 @@ def _trainings(board: Scoreboard) -> str:
     tables = f"{board.trials} tables"
     if len(board.seeds) == 1:
         return f"One training with {tables}; bars are 95% Wilson intervals"
-    once = f" (one at N = {list_text([f'{n:,}' for n in board.once])})" if board.once else ""
     return (
-        f"Means over {len(board.seeds)} trainings{once} with {tables} each; bars, and brackets "
+        f"Means over {len(board.seeds)} trainings with {tables} each; bars, and brackets "
         "above, reach from the lowest to the highest of their 95% Wilson intervals"
     )
 

@@ -32,7 +32,7 @@ from validation_core.explorers.highdim.lensing.study import (
 from validation_core.methods.base import Method
 from validation_core.panels import power
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.presets import SMALL_MMD
+from validation_core.sweep.presets import NETWORKS, SMALL_MMD
 from validation_core.sweep.progress import Progress
 from validation_core.sweep.trials import TrialDesign
 from validation_core.text import list_text
@@ -54,10 +54,14 @@ def _table_methods() -> tuple[Method, ...]:
     )
 
 
-def sweeps(benchmark: Lensing | None = None) -> tuple[Sweep, ...]:
+def sweeps(benchmark: Lensing | None = None, networks: int = NETWORKS) -> tuple[Sweep, ...]:
     """Sweeps of its two halves: over gamma, over beta at one gamma, and over the paper's gammas.
 
     The last are those that the first has not.
+
+    Args:
+        benchmark: the lens; by default the one that ships.
+        networks: trained at each gamma for each test that learns, from seeds of their own.
     """
     lensing = benchmark or Lensing()
     design = TrialDesign(trials=TRIALS, n=N, k=K)
@@ -74,6 +78,7 @@ def sweeps(benchmark: Lensing | None = None) -> tuple[Sweep, ...]:
             betas=betas,
             design=design,
             recipe=lensing.classifier,
+            networks=networks,
         )
         for gammas, betas in grids
     )
