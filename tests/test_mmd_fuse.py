@@ -8,9 +8,11 @@ import plotly.graph_objects as go
 import pytest
 
 from tests.conftest import in_turn
+from tests.records import record_of
 from validation_core import keys, statistics
 from validation_core.drawing import plotly
 from validation_core.methods.mmd_fuse import MMDFuse, mmd_by_bandwidth, null_of_relabelings
+from validation_core.panels.record import pictures
 from validation_core.rng import stream
 from validation_core.scores import RawRows
 from validation_core.statistics import mmd, mmd_fuse
@@ -406,7 +408,7 @@ def _drawn():
 
 
 def test_figures_draw_and_are_small():
-    drawn = MMDFuse.figures(_drawn(), ["a", "b"])
+    drawn = pictures(record_of(MMDFuse, _drawn()))
     assert len(drawn) == 2
     for one in drawn:
         go.Figure(one.figure.to_dict())  # figures skip validation for speed: once here
@@ -419,7 +421,7 @@ def test_figures_draw_and_are_small():
 
 def test_figures_show_what_was_seen():
     arrays = _drawn()
-    null, kernels = (one.figure for one in MMDFuse.figures(arrays))
+    null, kernels = (one.figure for one in pictures(record_of(MMDFuse, arrays)))
     assert sum(null.data[0].y) == 99
     assert any(
         shape.x0 == pytest.approx(float(arrays["observed"])) for shape in null.layout.shapes
@@ -443,5 +445,5 @@ def test_empty_figures_say_so():
 def test_figures_of_constant_rows_draw():
     rows = np.ones((2, 12))
     found = MMDFuse(permutations=19).test(BlockScores(rows, rows), stream(25))
-    for one in MMDFuse.figures(found.arrays):
+    for one in pictures(record_of(MMDFuse, found.arrays)):
         go.Figure(one.figure.to_dict())

@@ -4,10 +4,12 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from tests.records import record_of
 from validation_core import keys, scores, statistics
 from validation_core.drawing.rank_histogram import rank_histogram
 from validation_core.methods import sbc
 from validation_core.methods.sbc import SBC
+from validation_core.panels.record import pictures
 from validation_core.rng import stream
 from validation_core.scores.quantities import QUANTITIES, Quantities, chosen, labels
 from validation_core.statistics import ranks
@@ -451,7 +453,7 @@ def test_histogram_refuses():
 
 def drawn(quantities="marginals", names=(), **options):
     result = run(SBC(quantities=quantities), normal(200, 99, seed=26, **options))
-    return result, SBC.figures(result.arrays, names)
+    return result, pictures(record_of(SBC, result.arrays), names=names)
 
 
 def titles(figure):
@@ -531,13 +533,13 @@ def test_names_of_parameters_are_shown():
 
 def test_ranks_that_do_not_divide_are_said():
     result = run(SBC(), normal(300, 100, seed=28))
-    both = SBC.figures(result.arrays)
+    both = pictures(record_of(SBC, result.arrays))
     assert "101 possible ranks" in both[0].caption
     assert "possible ranks" not in both[1].caption
     assert "possible ranks" not in drawn()[1][0].caption
 
 
 def test_nothing_to_draw_is_said():
-    for drawing in SBC.figures({}):
+    for drawing in pictures(record_of(SBC, {})):
         assert not drawing.figure.data
         assert drawing.figure.layout.annotations[0].text.startswith("No")

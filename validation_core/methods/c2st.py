@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -12,7 +11,7 @@ from scipy.special import ndtri
 from validation_core import statistics
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.null_histogram import statistic_on_null
-from validation_core.methods.base import Layout, Method, ScoreKind
+from validation_core.methods.base import Layout, Method, RecordView, ScoreKind
 from validation_core.types import (
     Benchmark,
     BlockScores,
@@ -73,19 +72,11 @@ class C2ST(Method):
         )
 
     @classmethod
-    def pictures(
-        cls,
-        record: Record,
-        *,
-        alpha: float = 0.05,
-        names: Sequence[str] = (),
-        only: int | None = None,
-    ) -> tuple[Drawn, ...]:
-        del names, only
+    def pictures(cls, record: Record, view: RecordView) -> tuple[Drawn, ...]:
         sd = np.sqrt(1 / record.draws_p + 1 / record.draws_q) / 4  # of a fair coin, both sides
         return figure_on_normal_null(
             record,
-            alpha,
+            view.alpha,
             ("Held-out accuracy", "accuracy"),
             "If q were correct, a classifier could only guess and its accuracy would fall under "
             "the grey curve.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -12,7 +11,7 @@ from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, HLine, Line, Mark, Panel, Points, empty
 from validation_core.drawing.null_histogram import null_histogram
-from validation_core.methods.base import Further, Layout, Method, Work
+from validation_core.methods.base import Further, Layout, Method, RecordView, Work
 from validation_core.provenance import loaded_device
 from validation_core.scores import RawRows
 from validation_core.settings import DEVICE
@@ -31,6 +30,7 @@ from validation_core.types import (
 )
 
 if TYPE_CHECKING:
+    from validation_core.methods.record import Record
     from validation_core.tables import Upload
 
 _ALONE = 0.95  # level at which a single kernel's null is marked in the figure
@@ -202,8 +202,9 @@ class MMDFuse(Method):
         )
 
     @classmethod
-    def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
-        del names
+    def pictures(cls, record: Record, view: RecordView) -> list[Drawn]:
+        del view
+        arrays = record.arrays
         return [
             Drawn(
                 "Seen, and with rows exchanged",

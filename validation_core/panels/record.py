@@ -12,7 +12,7 @@ from validation_core.diagnosis import Record
 from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, Line, Panel, Points, VLine
-from validation_core.methods.base import Method, kind_of
+from validation_core.methods.base import Method, RecordView, kind_of
 from validation_core.text import capitalise
 from validation_core.types import Array, Budget, Outcome
 
@@ -34,7 +34,7 @@ def pictures(
     """
     if record.status != "ran":
         return ()
-    return tuple(record.kind.pictures(record, alpha=alpha, names=names, only=only))
+    return tuple(record.kind.pictures(record, RecordView(alpha, names, only)))
 
 
 def trial_figures(method: Method, look: TrialDetail, *, alpha: float) -> tuple[Drawn, ...]:
