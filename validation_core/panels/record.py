@@ -17,7 +17,7 @@ from validation_core.text import capitalise
 from validation_core.types import Array, Budget, Outcome
 
 if TYPE_CHECKING:
-    from validation_core.diagnosis.questions.posteriors import Measure, Ranking
+    from validation_core.diagnosis.comparison import Measure, Ranking
     from validation_core.sweep.trial_detail import TrialDetail
 
 
