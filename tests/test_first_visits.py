@@ -13,12 +13,7 @@ from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.scores.trained_scores import TrainTask
 from validation_core.study import Study
 
-
-@pytest.fixture(autouse=True)
-def _own():
-    services.clear()
-    yield
-    services.clear()
+pytestmark = pytest.mark.usefixtures("_new_server")
 
 
 def _visit(path):

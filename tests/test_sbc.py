@@ -4,6 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from tests.given_uniforms import GivenUniforms
 from tests.records import record_of
 from validation_core import keys, scores, statistics
 from validation_core.drawing.rank_histogram import rank_histogram
@@ -152,17 +153,6 @@ def test_a_wide_posterior_is_not_hidden_by_the_axis():
     assert room.low > 0  # and the room says that they should not be
 
 
-class Given:
-    """A generator whose uniforms are the reference's tie-breakers."""
-
-    def __init__(self, values):
-        self.values = values
-
-    def random(self, shape):
-        assert shape == self.values.shape
-        return self.values
-
-
 _MARGINALS = [SBC().score(), lambda theta, x: theta.T]
 
 
@@ -175,7 +165,7 @@ def test_it_is_the_slow_loop(reference, name, score):
     case, value, expected = reference(f"sbc-{name}")
     theta, q = (value[key].astype(np.float64) for key in ("theta", "theta_q"))
     table = PosteriorTable(theta, np.zeros((len(theta), 0)), q)
-    outcome = SBC().test(scores.apply(score, table), Given(value["v"].T))
+    outcome = SBC().test(scores.apply(score, table), GivenUniforms(value["v"].T))
     out = case["outputs"]
     np.testing.assert_allclose(outcome.arrays["u"].T, expected["u"], atol=1e-14, rtol=0)
     np.testing.assert_allclose(

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 import pytest
 from scipy.stats import ks_2samp
 
+from tests.given_uniforms import GivenUniforms
 from tests.records import record_of
 from validation_core import keys, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
@@ -37,17 +38,6 @@ CASES = (
 )
 KINDS = [(reference, metric) for reference in ("random", "x")
          for metric in ("euclidean", "manhattan")]  # fmt: skip
-
-
-class Given:
-    """A generator whose uniforms are the reference's tie-breakers."""
-
-    def __init__(self, values):
-        self.values = values
-
-    def random(self, shape):
-        assert shape == self.values.shape
-        return self.values
 
 
 def gaussian(perturbation="covariance_scaling"):
@@ -211,7 +201,7 @@ def test_counts_agree_with_the_packages(reference, name):
     np.testing.assert_array_equal(below, expected["counts"])
     assert equal.sum() == outputs["ties_total"]
     np.testing.assert_allclose(below / k, expected["coverage"], rtol=0, atol=1e-14)
-    u = statistics.randomised_ranks(below, equal, k, Given(arrays["v"]))
+    u = statistics.randomised_ranks(below, equal, k, GivenUniforms(arrays["v"]))
     np.testing.assert_allclose(u, expected["u"], rtol=0, atol=1e-14)
     result = statistics.ks(u)
     assert result.statistic == pytest.approx(outputs["ks_statistic_randomised"], rel=1e-9)
