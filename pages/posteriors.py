@@ -13,7 +13,7 @@ from pages.ui.services import services
 from validation_core import ComparisonResult, Drawn, Record
 from validation_core.diagnosis import comparison, examples, tasks
 from validation_core.diagnosis.comparison import Measure, RowScores, number
-from validation_core.panels import record
+from validation_core.panels import posteriors
 from validation_core.tables import Upload
 from validation_core.text import count_text, list_text
 
@@ -143,7 +143,7 @@ def _nearest(
     ranking = comparison.ranking(scores)
     if ranking is not None:
         nearest, by = comparison.headline(ranking, labels)
-        drawing = record.energy_score_gaps(ranking, labels)
+        drawing = posteriors.energy_score_gaps(ranking, labels)
         st.header(plain(nearest), anchor=False)
         st.markdown(plain(f"{by} {right}"))
         charts.show(drawing.picture, "nearest", title=f"{drawing.title} {nearest}")
@@ -252,13 +252,13 @@ def _drawn(
     """Every measure beside the reference, and pictures of them."""
     labels = [label for label, _ in tables]
     measures = _asked(tables, scores, seed, reference)
-    pictures = record.differences(measures, labels, reference)
+    pictures = posteriors.differences(measures, labels, reference)
     return measures, [*pictures, *_parameters(tables, scores, reference)]
 
 
 def _history(tables: _Tables, scores: Sequence[RowScores | None], seed: int) -> tuple[Drawn, ...]:
     labels = [label for label, _ in tables]
-    return record.history(_asked(tables, scores, seed), labels)
+    return posteriors.history(_asked(tables, scores, seed), labels)
 
 
 def _measures(measures: Sequence[Measure], labels: Sequence[str], reference: int) -> None:
@@ -297,7 +297,7 @@ def _parameters(
         drawing
         for i in range(len(tables))
         if i != reference
-        for drawing in record.parameter_differences(
+        for drawing in posteriors.parameter_differences(
             differences[i], names, labels[i], labels[reference]
         )
     ]

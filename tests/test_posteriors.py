@@ -12,7 +12,7 @@ from validation_core.diagnosis import comparison, tasks
 from validation_core.diagnosis.comparison import proper_scores
 from validation_core.diagnosis.method_runs import run_method
 from validation_core.methods import SBC, TARP
-from validation_core.panels import record as draw
+from validation_core.panels import posteriors
 from validation_core.rng import stream
 from validation_core.store import Store
 from validation_core.tables import TableUpload, Upload
@@ -237,8 +237,8 @@ def test_figures_say_what_they_show():
     result, scores = compared(table(0, shift=0.8), table(1), table(2))
     labels = ["first <b>", "second", "a name that is far too long for an axis"]
     visible = [
-        *draw.history(result, labels), *draw.differences(result, labels, 0),
-        *draw.parameter_differences(
+        *posteriors.history(result, labels), *posteriors.differences(result, labels, 0),
+        *posteriors.parameter_differences(
             comparison.parameters(scores)[1], ["a", "b"], labels[1], labels[0]),
     ]  # fmt: skip
     assert len(visible) == len(result) + 3
@@ -246,8 +246,8 @@ def test_figures_say_what_they_show():
         go.Figure(item.figure.to_dict())
         assert "<b>" not in item.figure.to_json()
         assert item.caption.endswith(".")
-    assert draw.differences([], labels, 0) == ()
-    assert draw.parameter_differences(np.zeros((0, 3)), [], "a", "b") == ()
+    assert posteriors.differences([], labels, 0) == ()
+    assert posteriors.parameter_differences(np.zeros((0, 3)), [], "a", "b") == ()
 
 
 def test_left_of_zero_is_nearer_the_truth():
@@ -260,7 +260,7 @@ def test_left_of_zero_is_nearer_the_truth():
         for m in (0.5, 0)
     ]
     result, _ = compared(*two, methods=())
-    (first,) = draw.differences([m for m in result if m.name == "log_q"], ["a", "b"], 0)
+    (first,) = posteriors.differences([m for m in result if m.name == "log_q"], ["a", "b"], 0)
     assert first.figure.data[0].x[0] < 0
 
 
@@ -355,7 +355,7 @@ def test_one_row_is_no_comparison():
 
 def test_the_figure_has_a_row_for_each_the_nearest_first():
     ranking = ranked(table(0, shift=0.8), table(1), table(2))
-    drawing = draw.energy_score_gaps(ranking, ["<i>far", "near", "same"])
+    drawing = posteriors.energy_score_gaps(ranking, ["<i>far", "near", "same"])
     (points,) = [mark for mark in drawing.picture.marks if hasattr(mark, "right")]
     np.testing.assert_allclose(points.x, [ranking.behind[i].estimate for i in ranking.order])
     low, high = drawing.picture.x.limits

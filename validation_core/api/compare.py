@@ -22,7 +22,7 @@ from validation_core.diagnosis import comparison, tasks
 from validation_core.diagnosis.comparison import Measure, Ranking
 from validation_core.drawing.drawn import Drawn
 from validation_core.engine import Task
-from validation_core.panels import record
+from validation_core.panels import posteriors
 from validation_core.store import Store
 from validation_core.tables import Upload
 from validation_core.tables.reading import File
@@ -86,16 +86,18 @@ class ComparisonResult(Result):
             drawing
             for i in others
             if len(self.crps)
-            for drawing in record.parameter_differences(
+            for drawing in posteriors.parameter_differences(
                 self.crps[i], self.names, self.labels[i], first
             )
         ]
-        nearest = (record.energy_score_gaps(self.ranking, self.labels),) if self.ranking else ()
+        nearest = (
+            (posteriors.energy_score_gaps(self.ranking, self.labels),) if self.ranking else ()
+        )
         return (
             *nearest,
-            *record.differences(self.measures, self.labels, self.reference),
+            *posteriors.differences(self.measures, self.labels, self.reference),
             *by_parameter,
-            *record.history(self.measures, self.labels),
+            *posteriors.history(self.measures, self.labels),
         )
 
     def rows(self) -> Rows:
