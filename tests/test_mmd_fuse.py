@@ -11,7 +11,8 @@ from tests.conftest import in_turn
 from tests.records import record_of
 from validation_core import keys, statistics
 from validation_core.drawing import plotly
-from validation_core.methods.mmd_fuse import MMDFuse, mmd_by_bandwidth, null_of_relabelings
+from validation_core.drawing.null_histogram import relabelling_histogram
+from validation_core.methods.mmd_fuse import MMDFuse, mmd_by_bandwidth
 from validation_core.panels.record import pictures
 from validation_core.rng import stream
 from validation_core.scores import RawRows
@@ -436,7 +437,10 @@ def test_figures_show_what_was_seen():
 
 def test_empty_figures_say_so():
     none = np.empty(0)
-    for panel in (null_of_relabelings(none, np.nan), mmd_by_bandwidth(none, none, none, none)):
+    for panel in (
+        relabelling_histogram(none, np.nan, "T"),
+        mmd_by_bandwidth(none, none, none, none),
+    ):
         figure = plotly.figure(panel)
         assert not figure.data
         assert figure.layout.annotations[0].text.startswith("No")

@@ -9,8 +9,8 @@ import numpy as np
 
 from validation_core import statistics
 from validation_core.drawing.drawn import Drawn
+from validation_core.drawing.null_histogram import drawn_on_normal_null
 from validation_core.methods.base import Layout, Method, RecordView, ScoreKind
-from validation_core.methods.c2st import figure_on_normal_null
 from validation_core.types import (
     Benchmark,
     BlockScores,
@@ -66,8 +66,9 @@ class Multiple(Method):
 
     @classmethod
     def pictures(cls, record: Record, view: RecordView) -> tuple[Drawn, ...]:
-        return figure_on_normal_null(
-            record,
+        assert record.statistic is not None
+        return drawn_on_normal_null(
+            record.statistic,
             view.alpha,
             ("Standardised mean rank", "T"),
             "If q were correct, T would fall under the grey curve; far to the right, the "

@@ -12,8 +12,8 @@ import numpy as np
 from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, Line, Panel, Points, VLine
+from validation_core.drawing.null_histogram import relabelling_histogram
 from validation_core.methods.base import RANKED, Method, RecordView, Work
-from validation_core.methods.mmd_fuse import null_of_relabelings
 from validation_core.relabelling import exact_test
 from validation_core.relabelling.families import LEARNED, Family
 from validation_core.relabelling.result import OmnibusResult
@@ -195,7 +195,7 @@ class Omnibus(Method):
             sheets.append(Drawn("What is claimed", _families(claims, view.names), _READ_FAMILIES))
         for observed, relabelled_evidence, of in _parts(arrays):
             label = "clearest claim, −log of how many chance makes"
-            null = null_of_relabelings(relabelled_evidence, observed, label)
+            null = relabelling_histogram(relabelled_evidence, float(observed), label)
             sheets.append(Drawn(f"Seen, and relabelled{of}", null, _READ_NULL))
         return sheets
 
