@@ -11,10 +11,9 @@ from pages.ui.jobs import plain
 from pages.ui.once import once
 from pages.ui.services import services
 from validation_core import ComparisonResult, Drawn, Record
-from validation_core.diagnosis import examples, tasks
-from validation_core.diagnosis.questions import posteriors
-from validation_core.diagnosis.questions.posteriors import Measure, RowScores, number
-from validation_core.panels import record
+from validation_core.diagnosis import comparison, examples, tasks
+from validation_core.diagnosis.comparison import Measure, RowScores, number
+from validation_core.panels import posteriors
 from validation_core.tables import Upload
 from validation_core.text import count_text, list_text
 
@@ -81,14 +80,14 @@ def _usable(tables: _Tables) -> _Tables:
 def _comparable(tables: _Tables) -> _Tables:
     """The largest set of tables with the same simulations; says why others are left out."""
     sets = [
-        [at for at, (_, other) in enumerate(tables) if posteriors.unlike(first, other) is None]
+        [at for at, (_, other) in enumerate(tables) if comparison.unlike(first, other) is None]
         for _, first in tables
     ]
     # Two plain samples are like nothing, themselves included.
     positions = max(sets, key=len) or [0]
     label, first = tables[positions[0]]
     for other, upload in tables:
-        reason = None if upload is first else posteriors.unlike(first, upload)
+        reason = None if upload is first else comparison.unlike(first, upload)
         if reason is not None:
             st.warning(plain(f"{other} cannot be compared with {label}. {reason}"))
     return [tables[at] for at in positions]
@@ -97,7 +96,7 @@ def _comparable(tables: _Tables) -> _Tables:
 def _compare(tables: _Tables, seed: int, *, example: bool) -> None:
     """Submit missing tasks; draw the nearest table, and all measures in an expander."""
     labels, uploads = [label for label, _ in tables], [upload for _, upload in tables]
-    if (one := posteriors.one_text(uploads, labels)) is not None:
+    if (one := comparison.one_text(uploads, labels)) is not None:
         st.warning(plain(one))
         return
     for upload in uploads:
@@ -107,7 +106,7 @@ def _compare(tables: _Tables, seed: int, *, example: bool) -> None:
         "comparison",
         (*(upload.digest for _, upload in tables), seed),
         lambda: [
-            *(study for _, upload in tables for study in posteriors.studies(upload, seed)),
+            *(study for _, upload in tables for study in comparison.studies(upload, seed)),
             *(task for _, upload in tables for task in tasks.tasks(upload, METHODS, seed)),
         ],
     )
@@ -116,20 +115,20 @@ def _compare(tables: _Tables, seed: int, *, example: bool) -> None:
     working = state is not None and state.active
     known = _known(uploads, labels, seed)
     right = ""
-    if (same := posteriors.same_text(uploads, labels)) is not None:
+    if (same := comparison.same_text(uploads, labels)) is not None:
         st.warning(plain(same))
-    for warning in posteriors.warnings(uploads, labels):
+    for warning in comparison.warnings(uploads, labels):
         st.warning(plain(warning))
-    if not working and (ranking := posteriors.ranking(scores)) is not None:
+    if not working and (ranking := comparison.ranking(scores)) is not None:
         right = once(
             ("right", known),
-            lambda: posteriors.right_text(
-                ranking, labels, posteriors.rejections(_records(uploads, seed))
+            lambda: comparison.right_text(
+                ranking, labels, comparison.rejections(_records(uploads, seed))
             ),
             lambda: _known(uploads, labels, seed) == known,
         )
     _nearest(scores, labels, right, working=working)
-    for sentence in posteriors.left_out(uploads, labels):
+    for sentence in comparison.left_out(uploads, labels):
         st.caption(plain(sentence))
     if not working and not example:
         _share(tables, scores, seed)
@@ -141,10 +140,10 @@ def _nearest(
     scores: Sequence[RowScores | None], labels: Sequence[str], right: str, *, working: bool
 ) -> None:
     """The nearest table, whether it is right, and a picture of its lead, their space reserved."""
-    ranking = posteriors.ranking(scores)
+    ranking = comparison.ranking(scores)
     if ranking is not None:
-        nearest, by = posteriors.headline(ranking, labels)
-        drawing = record.energy_score_gaps(ranking, labels)
+        nearest, by = comparison.headline(ranking, labels)
+        drawing = posteriors.energy_score_gaps(ranking, labels)
         st.header(plain(nearest), anchor=False)
         st.markdown(plain(f"{by} {right}"))
         charts.show(drawing.picture, "nearest", title=f"{drawing.title} {nearest}")
@@ -162,13 +161,13 @@ def _share(tables: _Tables, scores: Sequence[RowScores | None], seed: int) -> No
     def document() -> str:
         return ComparisonResult(
             tuple(labels),
-            posteriors.measures(uploads, store_records, scores),
-            posteriors.parameters(scores),
+            comparison.measures(uploads, store_records, scores),
+            comparison.parameters(scores),
             uploads[0].names,
-            ranking=posteriors.ranking(scores),
-            pvalues=posteriors.rejections(store_records),
-            left_out=posteriors.left_out(uploads, labels),
-            warnings=posteriors.warnings(uploads, labels),
+            ranking=comparison.ranking(scores),
+            pvalues=comparison.rejections(store_records),
+            left_out=comparison.left_out(uploads, labels),
+            warnings=comparison.warnings(uploads, labels),
         ).document()
 
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -234,7 +233,7 @@ def _known(uploads: Sequence[Upload], labels: Sequence[str], seed: int) -> tuple
     wanted = [
         task
         for upload in uploads
-        for task in (*posteriors.studies(upload, seed), *tasks.tasks(upload, METHODS, seed))
+        for task in (*comparison.studies(upload, seed), *tasks.tasks(upload, METHODS, seed))
     ]
     done = (task.key for task in wanted if task.done(store))
     return (*labels, *(upload.digest for upload in uploads), *uploads[0].names, *done)
@@ -244,7 +243,7 @@ def _asked(
     tables: _Tables, scores: Sequence[RowScores | None], seed: int, reference: int = 0
 ) -> tuple[Measure, ...]:
     uploads = [upload for _, upload in tables]
-    return posteriors.measures(uploads, _records(uploads, seed), scores, reference)
+    return comparison.measures(uploads, _records(uploads, seed), scores, reference)
 
 
 def _drawn(
@@ -253,18 +252,18 @@ def _drawn(
     """Every measure beside the reference, and pictures of them."""
     labels = [label for label, _ in tables]
     measures = _asked(tables, scores, seed, reference)
-    pictures = record.differences(measures, labels, reference)
+    pictures = posteriors.differences(measures, labels, reference)
     return measures, [*pictures, *_parameters(tables, scores, reference)]
 
 
 def _history(tables: _Tables, scores: Sequence[RowScores | None], seed: int) -> tuple[Drawn, ...]:
     labels = [label for label, _ in tables]
-    return record.history(_asked(tables, scores, seed), labels)
+    return posteriors.history(_asked(tables, scores, seed), labels)
 
 
 def _measures(measures: Sequence[Measure], labels: Sequence[str], reference: int) -> None:
     """Each measure of each table beside the reference, in words and in a table."""
-    for sentence in posteriors.describe(measures, labels, reference) if measures else ():
+    for sentence in comparison.describe(measures, labels, reference) if measures else ():
         st.markdown(plain(sentence))
     rows = _rows(measures, labels, reference)
     st.dataframe(rows, hide_index=True)
@@ -283,7 +282,7 @@ def _measures(measures: Sequence[Measure], labels: Sequence[str], reference: int
 
 
 def _scores(upload: Upload, seed: int) -> RowScores | None:
-    study = next(iter(posteriors.studies(upload, seed)), None)
+    study = next(iter(comparison.studies(upload, seed)), None)
     if study is None or not study.done(store):
         return None
     return once(("scores", study.key), lambda: study.load(store), lambda: study.done(store))
@@ -292,13 +291,13 @@ def _scores(upload: Upload, seed: int) -> RowScores | None:
 def _parameters(
     tables: _Tables, scores: Sequence[RowScores | None], reference: int
 ) -> list[Drawn]:
-    differences = posteriors.parameters(scores, reference)
+    differences = comparison.parameters(scores, reference)
     labels, names = [label for label, _ in tables], tables[0][1].names
     return [
         drawing
         for i in range(len(tables))
         if i != reference
-        for drawing in record.parameter_differences(
+        for drawing in posteriors.parameter_differences(
             differences[i], names, labels[i], labels[reference]
         )
     ]
@@ -325,7 +324,7 @@ def _rows(measures: Sequence[Measure], labels: Sequence[str], reference: int) ->
 
 
 store = services().store
-METHODS = posteriors.methods()
+METHODS = comparison.methods()
 live.one_screen(1.7)
 st.title("Which posterior is nearest to the true one?", anchor=False)
 with st.container(key="about"):
@@ -340,10 +339,10 @@ tables = _usable(_chosen())
 if len(tables) == 1:
     ((_, only),) = tables
     more = "One table was read; add another one of the same simulations to compare it with."
-    st.info(plain(posteriors.unlike(only, only) or more))
-elif len(tables) > posteriors.MOST_ON_PAGE:
+    st.info(plain(comparison.unlike(only, only) or more))
+elif len(tables) > comparison.MOST_ON_PAGE:
     st.error(
-        f"At most {posteriors.MOST_ON_PAGE} tables are compared at once; got {len(tables)}. "
+        f"At most {comparison.MOST_ON_PAGE} tables are compared at once; got {len(tables)}. "
         "Leave some out."
     )
 elif tables:

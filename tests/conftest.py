@@ -226,12 +226,17 @@ def nothing_worked_out(folder: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def _idle(monkeypatch):
-    """An engine that works nothing out, for pages whose results do not matter to a test."""
-    leave_waiting(monkeypatch)
+def _new_server():
+    """Pages open a server that no other test has used."""
     services.clear()
     yield
     services.clear()
+
+
+@pytest.fixture
+def _idle(monkeypatch, _new_server):
+    """An engine that works nothing out, for pages whose results do not matter to a test."""
+    leave_waiting(monkeypatch)
 
 
 def pytest_addoption(parser):

@@ -215,6 +215,6 @@ def test_a_record_of_a_method_that_is_gone_still_shows():
     u = stream(1, "gone").random(50)
     record = Record("gone", "Gone", "A test that was", "ran", arrays={"u": u}, pvalue=0.3)
     assert record.kind is Method
-    assert [drawing.title for drawing in pictures(record)] == ["Ranks", "Distance from uniform"]
+    assert [drawing.title for drawing in pictures(record)] == ["Ranks", "Ranks, cumulated"]
     assert findings(record) == ()
     assert style.method_style("gone") == MethodStyle()

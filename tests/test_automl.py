@@ -7,11 +7,13 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from tests.records import record_of
 from validation_core import keys, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.drawing import plotly
 from validation_core.methods import automl
 from validation_core.methods.automl import AutoML
+from validation_core.panels.record import pictures
 from validation_core.rng import stream
 from validation_core.scores import witness_network, witness_ridge, witness_rows, witness_training
 from validation_core.scores.witness import Witness
@@ -500,7 +502,7 @@ def test_flaml_finds_a_witness(rows, tmp_path):
 def test_figures_draw(learnt):
     made = scores.apply(learnt.at(), _test_rows())
     found = AutoML().test(made, stream(49))
-    drawn = AutoML.figures(found.arrays)
+    drawn = pictures(record_of(AutoML, found.arrays))
     assert len(drawn) == 2
     sheets = [one.figure for one in drawn] + [plotly.figure(automl.member_weights(learnt.summary))]
     for sheet in sheets:
@@ -520,12 +522,12 @@ def test_figures_draw(learnt):
 
 
 def test_figures_of_nothing_and_of_constants():
-    for drawn in AutoML.figures({}):
+    for drawn in pictures(record_of(AutoML, {})):
         assert not drawn.figure.data
         assert drawn.figure.layout.annotations[0].text.startswith("No")
     assert automl.member_weights({}).marks[0].words.startswith("No")
     flat = AutoML(permutations=19).test(BlockScores(np.zeros(9), np.zeros(9)), stream(50))
-    for drawn in AutoML.figures(flat.arrays):
+    for drawn in pictures(record_of(AutoML, flat.arrays)):
         go.Figure(drawn.figure.to_dict())
         low, high = drawn.figure.layout.xaxis.range
         assert low < 0 < high

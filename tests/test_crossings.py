@@ -16,7 +16,7 @@ from tests.conftest import ROOT
 from tests.files import npz
 from validation_core import tables
 from validation_core.cli.diagnose import print_diagnosis
-from validation_core.diagnosis.questions import posteriors
+from validation_core.diagnosis import comparison
 from validation_core.store import Store
 from validation_core.tables import Upload
 
@@ -231,10 +231,10 @@ def test_every_output_of_what_crosses_is_whole_and_says_what_it_is(kind, tmp_pat
             npt.observation(table, 3, local=False, store=store, progress=False)
     if isinstance(table.upload, tables.TableUpload):
         assert result.datatree()[:4] == b"\x89HDF"
-        assert posteriors.unlike(table.upload, table.upload) is None
-        (study,) = posteriors.studies(table.upload)
+        assert comparison.unlike(table.upload, table.upload) is None
+        (study,) = comparison.studies(table.upload)
         scores = study.answer(table.upload, store, print)
-        (energy,) = posteriors.measures([table.upload] * 2, [[]] * 2, [scores] * 2)
+        (energy,) = comparison.measures([table.upload] * 2, [[]] * 2, [scores] * 2)
         assert energy.differences[1].estimate == 0
-        told = posteriors.left_out([table.upload] * 2, "ab")
+        told = comparison.left_out([table.upload] * 2, "ab")
         assert bool(told) == (weights in kinds)

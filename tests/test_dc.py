@@ -5,10 +5,12 @@ import plotly.graph_objects as go
 import pytest
 
 from tests.conftest import in_turn
+from tests.records import record_of
 from validation_core import keys, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.methods import dc
 from validation_core.methods.dc import DC
+from validation_core.panels.record import pictures
 from validation_core.rng import stream
 from validation_core.scores.input_transform import InputTransform
 from validation_core.scores.slot_classifier import SlotClassifier
@@ -534,7 +536,7 @@ def _arrays(kind="multiclass"):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_figures(kind):
-    drawings = DC.figures(_arrays(kind), ["theta_1"])
+    drawings = pictures(record_of(DC, _arrays(kind)))
     assert len({item.title for item in drawings}) == len(drawings) == 3
     for item in drawings:
         go.Figure(item.figure.to_dict())
@@ -559,12 +561,12 @@ def test_all_values_and_what_was_seen_are_within_the_axes():
 
 def test_flat_scores_are_drawn():
     outcome = DC(m=4).test(TableScores(np.zeros((1, 9)), np.zeros((1, 9, 4))), stream(49))
-    for drawing in DC.figures(outcome.arrays):
+    for drawing in pictures(record_of(DC, outcome.arrays)):
         go.Figure(drawing.figure.to_dict())
         assert drawing.figure.data
 
 
 def test_nothing_to_draw_is_said():
-    for drawing in DC.figures({}):
+    for drawing in pictures(record_of(DC, {})):
         assert not drawing.figure.data
         assert drawing.figure.layout.annotations[0].text.startswith("No")

@@ -7,9 +7,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from validation_core import gallery
-from validation_core.diagnosis import epidemic, examples
+from validation_core.diagnosis import comparison, epidemic, examples
 from validation_core.diagnosis.epidemic import EpidemicStudy
-from validation_core.diagnosis.questions import posteriors
 from validation_core.rng import stream
 from validation_core.simulators.epidemic_curve import DAYS, infected_share
 from validation_core.store import Store
@@ -65,11 +64,11 @@ def test_a_flow_stops_where_held_out_simulations_fare_worse(tmp_path, monkeypatc
 def test_the_shipped_tables_are_alike_and_more_simulations_are_nearer(tmp_path):
     store = Store(tmp_path, gallery=gallery.FOLDER)
     (_, first), *others = examples.flows()
-    assert all(posteriors.unlike(first, upload) is None for _, upload in others)
+    assert all(comparison.unlike(first, upload) is None for _, upload in others)
     assert all(upload.warnings == () for _, upload in examples.flows())
     assert first.names == ("infection rate", "recovery rate")
-    scores = [posteriors.studies(upload)[0].load(store) for _, upload in examples.flows()]
-    ranking = posteriors.ranking(scores)
+    scores = [comparison.studies(upload)[0].load(store) for _, upload in examples.flows()]
+    ranking = comparison.ranking(scores)
     assert ranking.order == (2, 1, 0)
     assert ranking.tied == ()
     assert examples.wrong() is first

@@ -8,17 +8,12 @@ from streamlit.testing.v1 import AppTest
 from pages.ui import jobs
 from pages.ui.services import services
 from tests.conftest import ROOT, Idle
-from validation_core.diagnosis import examples, tasks
-from validation_core.diagnosis.questions import QUESTIONS, posteriors
+from validation_core.diagnosis import comparison, examples, tasks
+from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.scores.trained_scores import TrainTask
 from validation_core.study import Study
 
-
-@pytest.fixture(autouse=True)
-def _own():
-    services.clear()
-    yield
-    services.clear()
+pytestmark = pytest.mark.usefixtures("_new_server")
 
 
 def _visit(path):
@@ -104,7 +99,7 @@ def test_what_is_shipped_is_what_the_pages_ask_for():
 
 def test_a_network_is_wanted_where_something_that_reads_it_is_missing(monkeypatch):
     store, upload = services().store, examples.wrong()
-    work = tasks.tasks(upload, posteriors.methods(), 7)
+    work = tasks.tasks(upload, comparison.methods(), 7)
     trainings = [task for task in work if isinstance(task, TrainTask)]
     monkeypatch.setattr(jobs.st, "session_state", {})
     asked = iter(range(9))

@@ -7,7 +7,8 @@ import pytest
 
 from validation_core import statistics
 from validation_core.benchmarks import Gaussian, Spiral, Tree
-from validation_core.drawing.marks import Axis, HLine, Line, Panel, Points, along, over, sentence
+from validation_core.drawing.marks import Axis, HLine, Line, Panel, Points, over, sentence
+from validation_core.drawing.over_sliders import join_over
 from validation_core.localization import GammaMapsStudy, LocalRate, over_gamma
 from validation_core.panels.colt import power, where
 from validation_core.panels.colt.theta import ThetaAxes
@@ -137,7 +138,7 @@ def _panel(height, *, label="y"):
 
 
 def test_what_differs_moves_and_what_all_share_stays():
-    panel = along("gamma", [_panel(1), _panel(3)])
+    panel = join_over("gamma", [_panel(1), _panel(3)])
     rule, line, points = panel.marks
     assert rule == HLine(0) or rule.y == 0
     assert line.x == [0, 1]
@@ -147,10 +148,10 @@ def test_what_differs_moves_and_what_all_share_stays():
     assert panel.y.limits == (-3, 3)
     assert panel.title.values.tolist() == ["1 high", "3 high"]
     assert panel.caption.parts["what"].values.tolist() == [["1a", "b"], ["3a", "b"]]
-    assert along("gamma", [_panel(2)]).title == "2 high"
+    assert join_over("gamma", [_panel(2)]).title == "2 high"
 
 
 def test_pictures_of_another_make_are_refused():
     other = replace(_panel(1), marks=_panel(1).marks[:2])
     with pytest.raises(ValueError, match="the same lists of marks"):
-        along("gamma", [_panel(1), other])
+        join_over("gamma", [_panel(1), other])

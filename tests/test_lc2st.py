@@ -8,11 +8,13 @@ import pytest
 from scipy.special import logit
 
 from tests.conftest import in_turn
+from tests.records import record_of
 from validation_core import keys, scores
 from validation_core.drawing import plotly
 from validation_core.drawing.marks import Note, VLine
 from validation_core.methods import lc2st
 from validation_core.methods.lc2st import LC2ST
+from validation_core.panels.record import pictures
 from validation_core.rng import stream
 from validation_core.scores.lc2st import FEWEST, LC2STClassifier
 from validation_core.statistics import binomial_bounds, holm, local_test
@@ -326,9 +328,7 @@ def looked():
 
 def test_figures_draw(looked):
     outcome, draws = looked
-    drawn = LC2ST.figures(outcome.arrays) + lc2st.worst_observation_map(
-        outcome.arrays, draws, ["a", "b"]
-    )
+    drawn = pictures(record_of(LC2ST, {**outcome.arrays, "theta_q": draws}), names=["a", "b"])
     assert len(drawn) == 4
     for one in drawn:
         go.Figure(one.figure.to_dict())
@@ -343,7 +343,7 @@ def test_figures_draw(looked):
 def test_one_observation_needs_no_figure_over_x(looked):
     outcome, draws = looked
     one = {name: array[:1] for name, array in outcome.arrays.items() if name != "worst"}
-    drawn = LC2ST.figures({**one, "worst": 0, "null_d": outcome.arrays["null_d"]})
+    drawn = pictures(record_of(LC2ST, {**one, "worst": 0, "null_d": outcome.arrays["null_d"]}))
     assert [figure.title for figure in drawn] == [
         "How sure the classifier is", "The statistic on its null",
     ]  # fmt: skip
@@ -351,7 +351,10 @@ def test_one_observation_needs_no_figure_over_x(looked):
 
 
 def test_nothing_to_draw_is_said():
-    drawn = LC2ST.figures({}) + lc2st.worst_observation_map({}, np.empty((0, 0, 2)))
+    drawn = (
+        *pictures(record_of(LC2ST, {})),
+        *lc2st.worst_observation_map({}, np.empty((0, 0, 2))),
+    )
     empty = np.empty(0)
     for figure in [
         *(one.figure for one in drawn),

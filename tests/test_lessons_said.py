@@ -6,7 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from validation_core.drawing.marks import Line, Over, Points, Text, VLine, freeze_sliders
+from validation_core.drawing.marks import Line, Over, Points, Text, VLine
+from validation_core.drawing.over_sliders import freeze_sliders
 from validation_core.lessons import LESSONS, rain
 from validation_core.store import Store
 from validation_core.text import share_text

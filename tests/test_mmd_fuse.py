@@ -8,9 +8,12 @@ import plotly.graph_objects as go
 import pytest
 
 from tests.conftest import in_turn
+from tests.records import record_of
 from validation_core import keys, statistics
 from validation_core.drawing import plotly
-from validation_core.methods.mmd_fuse import MMDFuse, mmd_by_bandwidth, null_of_relabelings
+from validation_core.drawing.null_histogram import relabelling_histogram
+from validation_core.methods.mmd_fuse import MMDFuse, mmd_by_bandwidth
+from validation_core.panels.record import pictures
 from validation_core.rng import stream
 from validation_core.scores import RawRows
 from validation_core.statistics import mmd, mmd_fuse
@@ -406,7 +409,7 @@ def _drawn():
 
 
 def test_figures_draw_and_are_small():
-    drawn = MMDFuse.figures(_drawn(), ["a", "b"])
+    drawn = pictures(record_of(MMDFuse, _drawn()))
     assert len(drawn) == 2
     for one in drawn:
         go.Figure(one.figure.to_dict())  # figures skip validation for speed: once here
@@ -419,7 +422,7 @@ def test_figures_draw_and_are_small():
 
 def test_figures_show_what_was_seen():
     arrays = _drawn()
-    null, kernels = (one.figure for one in MMDFuse.figures(arrays))
+    null, kernels = (one.figure for one in pictures(record_of(MMDFuse, arrays)))
     assert sum(null.data[0].y) == 99
     assert any(
         shape.x0 == pytest.approx(float(arrays["observed"])) for shape in null.layout.shapes
@@ -434,7 +437,10 @@ def test_figures_show_what_was_seen():
 
 def test_empty_figures_say_so():
     none = np.empty(0)
-    for panel in (null_of_relabelings(none, np.nan), mmd_by_bandwidth(none, none, none, none)):
+    for panel in (
+        relabelling_histogram(none, np.nan, "T"),
+        mmd_by_bandwidth(none, none, none, none),
+    ):
         figure = plotly.figure(panel)
         assert not figure.data
         assert figure.layout.annotations[0].text.startswith("No")
@@ -443,5 +449,5 @@ def test_empty_figures_say_so():
 def test_figures_of_constant_rows_draw():
     rows = np.ones((2, 12))
     found = MMDFuse(permutations=19).test(BlockScores(rows, rows), stream(25))
-    for one in MMDFuse.figures(found.arrays):
+    for one in pictures(record_of(MMDFuse, found.arrays)):
         go.Figure(one.figure.to_dict())

@@ -10,6 +10,7 @@ import pytest
 import validation_core as npt
 from tests.nulls import NULLS
 from validation_core import export
+from validation_core.panels.record import pictures
 from validation_core.relabelling import relabelled
 from validation_core.relabelling.claims import Claims
 from validation_core.relabelling.table_statistics import statistics_of
@@ -253,7 +254,7 @@ def test_sbc_ranks_quantities_that_are_known_everywhere(tmp_path):
     (record,) = result.records
     assert record.effect.quantities == ("energy",)
     assert record.arrays["u"].shape == (3, N)
-    assert "energy" in str(record.kind.pictures(record, names=table.names)[0].picture)
+    assert "energy" in str(pictures(record, names=table.names)[0].picture)
 
 
 @pytest.mark.slow

@@ -17,7 +17,8 @@ from tests.conftest import ROOT
 from tests.picture_reading import Picture
 from tests.test_page_models import Held
 from validation_core.benchmarks import Gaussian, Spiral, Tree
-from validation_core.drawing.marks import Over, along
+from validation_core.drawing.marks import Over
+from validation_core.drawing.over_sliders import join_over
 from validation_core.localization import (
     BallTheoryStudy,
     GammaMapsStudy,
@@ -265,7 +266,7 @@ def test_the_pictures_are_those_of_each_gamma(monkeypatch):
     maps = seen.each()
     sight = theta.ThetaAxes((0, 2))
     whole = theta.theta_panels(maps, sight)
-    joined = along("gamma", whole)
+    joined = join_over("gamma", whole)
     for index, panel in enumerate(whole):
         for mark, both in zip(panel.marks, joined.marks, strict=True):
             own = getattr(mark, "x", None)

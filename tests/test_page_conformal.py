@@ -21,16 +21,13 @@ QUICK = classifier.Classifier(train=200, epochs=2, hidden=8)
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch):
+def _small(monkeypatch, _new_server):
     """Small networks, few trials: what is tested here is the page."""
     monkeypatch.setitem(controls.RECIPES, "interactive", QUICK)
     monkeypatch.setitem(controls.RECIPES, "paper", QUICK)
     monkeypatch.setattr(controls, "ConformalPower", partial(ConformalPower, trials=10))
     for name, small in {"GAMMAS": 8, "POWER_GAMMAS": 8, "P_ROWS": 10_240, "Q_ROWS": 2048}.items():
         monkeypatch.setattr(workbench, name, small)
-    services.clear()
-    yield
-    services.clear()
 
 
 @pytest.fixture

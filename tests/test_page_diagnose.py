@@ -29,14 +29,11 @@ pytestmark = pytest.mark.usefixtures("_few_trials")
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch, tmp_path_factory, quick_training):
+def _small(monkeypatch, tmp_path_factory, quick_training, _new_server):
     """Small networks, and one store: what is tested here is the page."""
     monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path_factory.getbasetemp() / "diagnose"))
     slots = learning.slot_recipe
     monkeypatch.setattr(learning, "slot_recipe", lambda upload: replace(slots(upload), trees=8))
-    services.clear()
-    yield
-    services.clear()
 
 
 @pytest.fixture

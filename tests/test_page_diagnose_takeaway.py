@@ -14,12 +14,7 @@ from tests.reports import ANSWER, HOSTILE, diagnosed, table
 from validation_core.report import numbers
 from validation_core.tables import Upload
 
-
-@pytest.fixture(autouse=True)
-def _fresh():
-    services.clear()
-    yield
-    services.clear()
+pytestmark = pytest.mark.usefixtures("_new_server")
 
 
 @pytest.fixture

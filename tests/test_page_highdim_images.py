@@ -18,6 +18,8 @@ from validation_core.explorers.highdim.images import study as highdim
 from validation_core.explorers.highdim.images.study import ImagesStudy, draw_examples
 from validation_core.store import Store
 
+pytestmark = pytest.mark.usefixtures("_new_server")
+
 
 def _page():
     from pages.highdim import images
@@ -47,13 +49,6 @@ def small(tmp_path_factory):
     """A study of little work, and its result."""
     study = _Quick(benchmark=_Two(), n=128, trials=2, seeds=1)
     return study, study.compute(Store(tmp_path_factory.mktemp("store")), lambda f, live: None)
-
-
-@pytest.fixture(autouse=True)
-def _fresh():
-    services.clear()
-    yield
-    services.clear()
 
 
 def test_a_result_is_kept_and_read_back(small, tmp_path):

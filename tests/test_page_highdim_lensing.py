@@ -19,6 +19,8 @@ from validation_core.sweep.plan import Sweep
 from validation_core.sweep.progress import collect
 from validation_core.sweep.trials import TrialDesign
 
+pytestmark = pytest.mark.usefixtures("_new_server")
+
 
 def _page():
     from pages.highdim import lensing
@@ -31,13 +33,6 @@ def small(tmp_path_factory):
     """A study of little work, and its result."""
     study = replace(SMALL, benchmark=LensingAtThreeGammas())
     return study, study.compute(Store(tmp_path_factory.mktemp("store")), lambda f, live: None)
-
-
-@pytest.fixture(autouse=True)
-def _fresh():
-    services.clear()
-    yield
-    services.clear()
 
 
 def tiny(**grid):

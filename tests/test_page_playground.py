@@ -9,14 +9,9 @@ from tests.conftest import ROOT
 from validation_core.explorers.conformal.study import Learned
 from validation_core.explorers.playground.study import PlaygroundStudy, named
 
+pytestmark = pytest.mark.usefixtures("_new_server")
+
 PAGE = str(ROOT / "pages" / "main.py")
-
-
-@pytest.fixture(autouse=True)
-def _fresh():
-    services.clear()
-    yield
-    services.clear()
 
 
 def _drawn(page):

@@ -17,11 +17,8 @@ PAGE = str(ROOT / "pages" / "posteriors.py")
 
 
 @pytest.fixture(autouse=True)
-def _small(monkeypatch, quick_training):
+def _small(monkeypatch, quick_training, _new_server):
     monkeypatch.setattr(examples, "flows", list)  # what a first visit shows: test_first_visits
-    services.clear()
-    yield
-    services.clear()
 
 
 def packed(*, width=1.0, rows=0, n=80, k=12, names=("theta", "x", "theta_q")):

@@ -9,7 +9,7 @@ import pytest
 from tests.picture_reading import Picture
 from tests.test_live import unpacked
 from validation_core import text
-from validation_core.drawing.marks import freeze_sliders
+from validation_core.drawing.over_sliders import freeze_sliders
 from validation_core.explorers.playground import headline, pictures, pvalue_bricks, theta_panels
 from validation_core.explorers.playground.sizes import PlaygroundRates
 from validation_core.explorers.playground.study import (

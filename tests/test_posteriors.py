@@ -8,11 +8,11 @@ import pytest
 from scipy.stats import norm
 
 from validation_core import keys, statistics
-from validation_core.diagnosis import tasks
+from validation_core.diagnosis import comparison, tasks
+from validation_core.diagnosis.comparison import proper_scores
 from validation_core.diagnosis.method_runs import run_method
-from validation_core.diagnosis.questions import posteriors
 from validation_core.methods import SBC, TARP
-from validation_core.panels import record as draw
+from validation_core.panels import posteriors
 from validation_core.rng import stream
 from validation_core.store import Store
 from validation_core.tables import TableUpload, Upload
@@ -47,21 +47,21 @@ def compared(*uploads, reference=0, methods=None):
         records.append(got)
     results = []
     for upload in uploads:
-        results.append(posteriors.row_scores(upload.data))
-    return posteriors.measures(uploads, records, results, reference), results
+        results.append(comparison.row_scores(upload.data))
+    return comparison.measures(uploads, records, results, reference), results
 
 
 def test_one_table_given_twice_is_said_to_be_one():
     first, other = table(0), table(1)
-    assert posteriors.same_text([first, other], ["a", "b"]) is None
-    told = posteriors.same_text([first, other, first], ["a", "b", "a (2)"])
+    assert comparison.same_text([first, other], ["a", "b"]) is None
+    told = comparison.same_text([first, other, first], ["a", "b", "a (2)"])
     assert told == "a and a (2) hold the same draws: they are one table, given more than once."
 
 
 def test_crps_of_a_normal_is_its_closed_form():
     """Gneiting, Raftery (2007), equation 21."""
     upload = table(0, n=400, k=2000)
-    crps = posteriors.row_scores(upload.data).crps
+    crps = comparison.row_scores(upload.data).crps
     scale = upload.data.theta.std(0)
     z = upload.data.theta - upload.data.x
     exact = (z * (2 * norm.cdf(z) - 1) + 2 * norm.pdf(z) - 1 / np.sqrt(np.pi)) / scale
@@ -72,13 +72,13 @@ def test_energy_score_of_one_parameter_is_the_crps_in_the_mean():
     rng = np.random.default_rng(0)
     draws = PosteriorTable(rng.standard_normal((3000, 1)), np.zeros((3000, 1)),
                   rng.standard_normal((3000, 8, 1)))  # fmt: skip
-    energy, crps = posteriors.row_scores(draws)
+    energy, crps = comparison.row_scores(draws)
     assert abs(energy.mean() - crps.mean()) < 0.01
 
 
 def test_scores_are_unbiased_at_any_number_of_draws():
-    few = posteriors.row_scores(table(1, n=4000, k=2).data)
-    many = posteriors.row_scores(table(2, n=4000, k=64).data)
+    few = comparison.row_scores(table(1, n=4000, k=2).data)
+    many = comparison.row_scores(table(2, n=4000, k=64).data)
     for a, b in zip(few, many, strict=True):
         off = a - b
         error = off.std(0) / np.sqrt(len(off))
@@ -92,7 +92,7 @@ def test_the_order_of_draws_does_not_change_what_is_nearest():
     log_w = np.zeros(q.shape[:2])
     for weights in (None, log_w):
         one, other = (
-            posteriors.row_scores(PosteriorTable(upload.data.theta, upload.data.x, draws), weights)
+            comparison.row_scores(PosteriorTable(upload.data.theta, upload.data.x, draws), weights)
             for draws in (q, ordered)
         )
         np.testing.assert_allclose(one.crps, other.crps)
@@ -102,31 +102,31 @@ def test_the_order_of_draws_does_not_change_what_is_nearest():
 
 def test_warnings_are_said_once_with_the_tables_that_have_them():
     first, other = replace(table(0), warnings=("A.", "B.")), replace(table(1), warnings=("B.",))
-    assert posteriors.warnings([first, other], ["a", "b"]) == ("a: A.", "B.")
+    assert comparison.warnings([first, other], ["a", "b"]) == ("a: A.", "B.")
 
 
 def test_chunks_do_not_change_scores(monkeypatch):
     draws = table(0).data
-    whole = posteriors.row_scores(draws)
-    monkeypatch.setattr(posteriors, "NUMBERS_AT_ONCE", 100)
-    for a, b in zip(whole, posteriors.row_scores(draws), strict=True):
+    whole = comparison.row_scores(draws)
+    monkeypatch.setattr(proper_scores, "NUMBERS_AT_ONCE", 100)
+    for a, b in zip(whole, comparison.row_scores(draws), strict=True):
         np.testing.assert_allclose(a, b)
 
 
 def test_one_draw_has_no_spread():
     with pytest.raises(ValueError, match="at least two draws"):
-        posteriors.row_scores(table(0, k=1).data)
+        comparison.row_scores(table(0, k=1).data)
 
 
 def test_the_better_posterior_is_closer():
     result, _ = compared(table(0, shift=0.8), table(1))
     assert all(m.closer(1) is True for m in result)
     assert all(m.closer(0) is None for m in result)
-    sentence = posteriors.describe(result, ["A", "B"])[0]
+    sentence = comparison.describe(result, ["A", "B"])[0]
     assert sentence.startswith("B is nearer than A: ")
     result, _ = compared(table(0, shift=0.8), table(1), reference=1)
     assert all(m.closer(0) is False for m in result)
-    assert "A is farther than B" in posteriors.describe(result, ["A", "B"], 1)[0]
+    assert "A is farther than B" in comparison.describe(result, ["A", "B"], 1)[0]
 
 
 @pytest.mark.slow
@@ -168,9 +168,9 @@ def test_every_parameter_has_its_difference():
     q = shifted.data.q.copy()
     q[..., 1] += 1.0
     _, result = compared(table(0), Upload.of({**shifted.arrays(), "theta_q": q}, order="NKD"))
-    low = posteriors.parameters(result)[1, :, 1]
+    low = comparison.parameters(result)[1, :, 1]
     assert low[0] < 0 < low[1]
-    assert posteriors.parameters([None, result[0]]).shape == (2, 0, 3)
+    assert comparison.parameters([None, result[0]]).shape == (2, 0, 3)
 
 
 def test_the_log_score_counts_upwards():
@@ -195,59 +195,59 @@ def test_a_q_without_mass_at_the_truth_is_not_said_to_score_higher():
            for a in (some, exact)]  # fmt: skip
     result, _ = compared(*two, methods=())
     assert [one.name for one in result] == ["energy"]
-    (told,) = posteriors.left_out(two, ["A", "B"])
+    (told,) = comparison.left_out(two, ["A", "B"])
     assert f"log q of A is infinite at 9 of {N} true values" in told
-    assert posteriors.left_out(two[1:] * 2, ["B", "B"]) == ()
+    assert comparison.left_out(two[1:] * 2, ["B", "B"]) == ()
 
 
 def test_unlike_simulations_are_not_compared():
-    assert posteriors.unlike(table(0), table(1)) is None
-    assert "other values" in posteriors.unlike(table(0), table(0, rows=1))
-    assert "300 rows" in posteriors.unlike(table(0), table(0, n=200))
+    assert comparison.unlike(table(0), table(1)) is None
+    assert "other values" in comparison.unlike(table(0), table(0, rows=1))
+    assert "300 rows" in comparison.unlike(table(0), table(0, n=200))
     pair = Upload.of({"p": np.zeros((9, 2)), "q": np.ones((9, 2))})
-    assert "no x" in posteriors.unlike(table(0), pair)
+    assert "no x" in comparison.unlike(table(0), pair)
 
 
 def test_the_task_keeps_every_row(tmp_path):
     store, upload = Store(tmp_path), table(0)
     tasks.register_upload(upload)
-    (task,) = posteriors.studies(upload)
+    (task,) = comparison.studies(upload)
     task.run(store, lambda fraction, live: None)
     stored = task.load(store)
-    energy = posteriors.row_scores(upload.data).energy
+    energy = comparison.row_scores(upload.data).energy
     np.testing.assert_array_equal(stored.energy, energy)
-    assert posteriors.studies(table(0, k=1)) == ()
+    assert comparison.studies(table(0, k=1)) == ()
 
 
 def test_a_table_of_single_draws_is_named_where_nothing_is_ranked():
     uploads = [table(0, k=12), table(1, k=1), table(2, k=12)]
-    (said,) = posteriors.left_out(uploads, ["a", "one", "c"])
+    (said,) = comparison.left_out(uploads, ["a", "one", "c"])
     assert said.startswith("Tables are not ranked: ")
     assert "one has one" in said
-    assert posteriors.left_out(uploads[::2], ["a", "c"]) == ()
+    assert comparison.left_out(uploads[::2], ["a", "c"]) == ()
 
 
 def test_a_tie_is_said():
     result, _ = compared(table(0), table(1), methods=(SBC(),))
-    assert "cannot be told apart" in posteriors.describe(result, ["A", "B"])[0]
-    assert TARP().name in posteriors.RANKED
+    assert "cannot be told apart" in comparison.describe(result, ["A", "B"])[0]
+    assert TARP().name in comparison.RANKED
 
 
 def test_figures_say_what_they_show():
     result, scores = compared(table(0, shift=0.8), table(1), table(2))
     labels = ["first <b>", "second", "a name that is far too long for an axis"]
     visible = [
-        *draw.history(result, labels), *draw.differences(result, labels, 0),
-        *draw.parameter_differences(
-            posteriors.parameters(scores)[1], ["a", "b"], labels[1], labels[0]),
+        *posteriors.history(result, labels), *posteriors.differences(result, labels, 0),
+        *posteriors.parameter_differences(
+            comparison.parameters(scores)[1], ["a", "b"], labels[1], labels[0]),
     ]  # fmt: skip
     assert len(visible) == len(result) + 3
     for item in visible:
         go.Figure(item.figure.to_dict())
         assert "<b>" not in item.figure.to_json()
         assert item.caption.endswith(".")
-    assert draw.differences([], labels, 0) == ()
-    assert draw.parameter_differences(np.zeros((0, 3)), [], "a", "b") == ()
+    assert posteriors.differences([], labels, 0) == ()
+    assert posteriors.parameter_differences(np.zeros((0, 3)), [], "a", "b") == ()
 
 
 def test_left_of_zero_is_nearer_the_truth():
@@ -260,12 +260,12 @@ def test_left_of_zero_is_nearer_the_truth():
         for m in (0.5, 0)
     ]
     result, _ = compared(*two, methods=())
-    (first,) = draw.differences([m for m in result if m.name == "log_q"], ["a", "b"], 0)
+    (first,) = posteriors.differences([m for m in result if m.name == "log_q"], ["a", "b"], 0)
     assert first.figure.data[0].x[0] < 0
 
 
 def ranked(*uploads):
-    return posteriors.ranking([posteriors.row_scores(upload.data) for upload in uploads])
+    return comparison.ranking([comparison.row_scores(upload.data) for upload in uploads])
 
 
 def test_the_nearest_is_said_with_its_lead():
@@ -274,9 +274,9 @@ def test_the_nearest_is_said_with_its_lead():
     assert ranking.behind[1] == (0, 0, 0)
     assert ranking.tied == ()
     assert ranking.farther == (2, 0)
-    first, by = posteriors.headline(ranking, ["A", "B", "C"])
+    first, by = comparison.headline(ranking, ["A", "B", "C"])
     assert first == "Nearest to the true posterior: B."
-    quoted = posteriors.number(ranking.behind[2])
+    quoted = comparison.number(ranking.behind[2])
     assert by.startswith(f"Its energy score is {quoted} lower than that of C and ")
     assert "lower than that of A" in by
 
@@ -285,7 +285,7 @@ def test_what_cannot_be_told_apart_is_said():
     labels = ["A", "B", "C"]
     ranking = ranked(table(0, shift=0.8), table(1), table(2))
     assert set(ranking.tied) | {ranking.order[0]} == {1, 2}
-    first, by = posteriors.headline(ranking, labels)
+    first, by = comparison.headline(ranking, labels)
     best, other = (labels[i] for i in ranking.order[:2])
     assert first == (
         f"The data cannot tell which is nearest to the true posterior: {best} or {other}."
@@ -293,7 +293,7 @@ def test_what_cannot_be_told_apart_is_said():
     assert f"; that of {best} is " in by
     assert "lower than that of A" in by
     same = table(0)
-    first, by = posteriors.headline(ranked(same, same), labels)
+    first, by = comparison.headline(ranked(same, same), labels)
     assert "A or B" in first
     assert by == (
         "The energy scores of A and B are 0.000 [0.000, 0.000] apart (95% intervals, for all "
@@ -303,15 +303,15 @@ def test_what_cannot_be_told_apart_is_said():
 
 def test_of_many_tables_the_nearest_three_are_quoted():
     uploads = [table(i, shift=0.4 * i) for i in range(6)]
-    _, by = posteriors.headline(ranked(*uploads), [f"T{i}" for i in range(6)])
+    _, by = comparison.headline(ranked(*uploads), [f"T{i}" for i in range(6)])
     assert [f"that of T{i}" in by for i in range(1, 6)] == [True, True, True, False, False]
     assert "and lower than those of 2 more" in by
 
 
 def test_nothing_is_ranked_without_two_draws():
-    score = posteriors.row_scores(table(0).data)
-    assert posteriors.ranking([score, None]) is None
-    assert posteriors.ranking([score]) is None
+    score = comparison.row_scores(table(0).data)
+    assert comparison.ranking([score, None]) is None
+    assert comparison.ranking([score]) is None
 
 
 def test_a_nearest_among_equals_is_claimed_in_at_most_a_twentieth():
@@ -331,14 +331,14 @@ def test_of_few_rows_neither_a_nearest_nor_a_parameter_is_claimed_too_often(tabl
         rng = np.random.default_rng([trial, n])
         theta = rng.standard_normal((n, 1))
         scores = [
-            posteriors.row_scores(PosteriorTable(theta, theta, rng.standard_normal((n, 10, 1))))
+            comparison.row_scores(PosteriorTable(theta, theta, rng.standard_normal((n, 10, 1))))
             for _ in range(tables)
         ]
-        ranking = posteriors.ranking(scores)
+        ranking = comparison.ranking(scores)
         nearest += bool(ranking.farther)
-        off = posteriors.parameters(scores, 0)[1:]
+        off = comparison.parameters(scores, 0)[1:]
         parameters += bool(((off[..., 1] > 0) | (off[..., 2] < 0)).any())
-        (energy,) = posteriors.measures([table(0)] * tables, [()] * tables, scores)
+        (energy,) = comparison.measures([table(0)] * tables, [()] * tables, scores)
         measures += any(energy.closer(i) is not None for i in range(1, tables))
     most = statistics.binomial_bounds(trials, 0.05, 0.999)[1]
     assert max(nearest, parameters, measures) <= most
@@ -349,13 +349,13 @@ def test_one_row_is_no_comparison():
         Upload.of({"theta": np.zeros((1, 1)), "x": np.zeros((1, 1)), "theta_q": q}, order="NKD")
         for q in np.random.default_rng(0).standard_normal((2, 1, 9, 1))
     )
-    assert posteriors.unlike(one, other).startswith("Paired differences need at least 2 rows")
-    assert posteriors.ranking([posteriors.row_scores(each.data) for each in (one, other)]) is None
+    assert comparison.unlike(one, other).startswith("Paired differences need at least 2 rows")
+    assert comparison.ranking([comparison.row_scores(each.data) for each in (one, other)]) is None
 
 
 def test_the_figure_has_a_row_for_each_the_nearest_first():
     ranking = ranked(table(0, shift=0.8), table(1), table(2))
-    drawing = draw.energy_score_gaps(ranking, ["<i>far", "near", "same"])
+    drawing = posteriors.energy_score_gaps(ranking, ["<i>far", "near", "same"])
     (points,) = [mark for mark in drawing.picture.marks if hasattr(mark, "right")]
     np.testing.assert_allclose(points.x, [ranking.behind[i].estimate for i in ranking.order])
     low, high = drawing.picture.x.limits

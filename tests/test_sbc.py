@@ -4,10 +4,13 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+from tests.given_uniforms import GivenUniforms
+from tests.records import record_of
 from validation_core import keys, scores, statistics
 from validation_core.drawing.rank_histogram import rank_histogram
 from validation_core.methods import sbc
 from validation_core.methods.sbc import SBC
+from validation_core.panels.record import pictures
 from validation_core.rng import stream
 from validation_core.scores.quantities import QUANTITIES, Quantities, chosen, labels
 from validation_core.statistics import ranks
@@ -150,17 +153,6 @@ def test_a_wide_posterior_is_not_hidden_by_the_axis():
     assert room.low > 0  # and the room says that they should not be
 
 
-class Given:
-    """A generator whose uniforms are the reference's tie-breakers."""
-
-    def __init__(self, values):
-        self.values = values
-
-    def random(self, shape):
-        assert shape == self.values.shape
-        return self.values
-
-
 _MARGINALS = [SBC().score(), lambda theta, x: theta.T]
 
 
@@ -173,7 +165,7 @@ def test_it_is_the_slow_loop(reference, name, score):
     case, value, expected = reference(f"sbc-{name}")
     theta, q = (value[key].astype(np.float64) for key in ("theta", "theta_q"))
     table = PosteriorTable(theta, np.zeros((len(theta), 0)), q)
-    outcome = SBC().test(scores.apply(score, table), Given(value["v"].T))
+    outcome = SBC().test(scores.apply(score, table), GivenUniforms(value["v"].T))
     out = case["outputs"]
     np.testing.assert_allclose(outcome.arrays["u"].T, expected["u"], atol=1e-14, rtol=0)
     np.testing.assert_allclose(
@@ -451,7 +443,7 @@ def test_histogram_refuses():
 
 def drawn(quantities="marginals", names=(), **options):
     result = run(SBC(quantities=quantities), normal(200, 99, seed=26, **options))
-    return result, SBC.figures(result.arrays, names)
+    return result, pictures(record_of(SBC, result.arrays), names=names)
 
 
 def titles(figure):
@@ -531,13 +523,13 @@ def test_names_of_parameters_are_shown():
 
 def test_ranks_that_do_not_divide_are_said():
     result = run(SBC(), normal(300, 100, seed=28))
-    both = SBC.figures(result.arrays)
+    both = pictures(record_of(SBC, result.arrays))
     assert "101 possible ranks" in both[0].caption
     assert "possible ranks" not in both[1].caption
     assert "possible ranks" not in drawn()[1][0].caption
 
 
 def test_nothing_to_draw_is_said():
-    for drawing in SBC.figures({}):
+    for drawing in pictures(record_of(SBC, {})):
         assert not drawing.figure.data
         assert drawing.figure.layout.annotations[0].text.startswith("No")

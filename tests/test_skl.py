@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from tests.records import record_of
 from validation_core import diagnosis, statistics
 from validation_core.benchmarks import BENCHMARKS, Boundary, Gaussian, Spiral
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.methods import SBC, SKL
+from validation_core.panels.record import pictures
 from validation_core.rng import stream
 from validation_core.scores import log_ratio
 from validation_core.statistics import pareto_tail
@@ -187,13 +189,13 @@ def test_on_an_upload_it_runs_unasked_and_says_what_it_found(store):
     said = " ".join(diagnosis.findings(record))
     assert "from 200 simulations with 20 draws of q at each" in said
     assert "1,999 relabelings" in said
-    shown = SKL.figures(record.arrays, ())
+    shown = pictures(record)
     assert [one.title for one in shown] == ["Differences within x",
                                             "The divergence against its null"]  # fmt: skip
     for drawn, count in zip(shown, (200, 1999), strict=True):
         (bars,) = [trace for trace in drawn.figure.data if trace.type == "bar"]
         assert sum(bars.y) == count
-    assert len(SKL.figures({}, ())) == 2
+    assert len(pictures(record_of(SKL, {}))) == 2
 
 
 def test_without_densities_it_says_what_is_missing_and_holm_does_not_count_it(store):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from tests.given_uniforms import GivenUniforms
 from validation_core import statistics as st
 from validation_core.statistics import two_sample_laws
 
@@ -36,21 +37,6 @@ def expected(case):
     return arrays([case["expected_arrays"]["file"]])
 
 
-class Given:
-    """A generator whose uniforms are the reference's tie-breakers."""
-
-    def __init__(self, values):
-        self.values = values
-
-    def random(self, shape):
-        assert shape == self.values.shape
-        return self.values
-
-    def permuted(self, values, axis):
-        """Relabellings of small samples with ties, which no reference number depends on."""
-        return np.random.default_rng(0).permuted(values, axis=axis)
-
-
 def agrees(case, name, value, wanted=None):
     """Hold a value to the case's tolerance: the longest listed name that begins its name."""
     wanted = case["outputs"][name] if wanted is None else wanted
@@ -68,7 +54,9 @@ def test_uniform_agrees(case):
     below, equal = st.count(given["test_scores"], given["calibration_scores"])
     np.testing.assert_array_equal(below, want["less"])
     np.testing.assert_array_equal(equal, want["equal"])
-    u = st.conformal_ranks(given["test_scores"], given["calibration_scores"], Given(given["xi"]))
+    u = st.conformal_ranks(
+        given["test_scores"], given["calibration_scores"], GivenUniforms(given["xi"])
+    )
     agrees(case, "u", u, want["u"])
     assert u.mean() == pytest.approx(case["outputs"]["mean_u"], abs=1e-13)
     ks, ad, cvm = st.ks(u), st.anderson_darling(u), st.cramer_von_mises(u)
@@ -87,7 +75,7 @@ def test_uniform_agrees(case):
 def test_multiple_agrees(case):
     given, want, out = arrays(case["inputs"]), expected(case), case["outputs"]
     p, q = given["scores_p"], given["scores_q"]
-    result = st.multiple(p, q, Given(given["xi"]))
+    result = st.multiple(p, q, GivenUniforms(given["xi"]))
     agrees(case, "T", result.statistic)
     agrees(case, "sigma_squared", result.sigma**2)
     agrees(case, "sigma1_squared", result.sigma**2 - len(p) / (12 * len(q)))
@@ -135,7 +123,7 @@ def test_sbc_agrees(case):
     below, equal = st.count(truth, draws)
     agrees(case, "ranks", below.T, want["ranks"])
     agrees(case, "ties", equal.T, want["ties"])
-    u = st.randomised_ranks(below, equal, draws.shape[-1], Given(given["v"].T))
+    u = st.randomised_ranks(below, equal, draws.shape[-1], GivenUniforms(given["v"].T))
     agrees(case, "u", u.T, want["u"])
     ks = st.ks(u)
     agrees(case, "ks_statistic_randomised", ks.statistic)

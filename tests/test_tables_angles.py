@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import validation_core as npt
-from validation_core.diagnosis.questions import posteriors
+from validation_core.diagnosis import comparison
 from validation_core.rng import stream
 from validation_core.statistics import ks
 from validation_core.tables import Upload, angles
@@ -81,4 +81,4 @@ def test_two_tables_of_one_angle_are_compared_row_by_row():
     first = directions()
     other = directions(low=-np.pi)
     shifted = Upload.of({**arrays(other), "theta_q": other.q[:, ::-1] + 0.3})
-    assert posteriors.unlike(Upload.of(arrays(first)), shifted) is None
+    assert comparison.unlike(Upload.of(arrays(first)), shifted) is None

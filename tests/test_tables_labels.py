@@ -124,7 +124,7 @@ def test_any_error_becomes_a_refusal_of_one_line(error, monkeypatch):
     def fails(*_, **__):
         raise error
 
-    monkeypatch.setattr(reading.table, "assemble_upload", fails)
+    monkeypatch.setattr(reading.assembly, "assemble_upload", fails)
     assert type(error).__name__ in refusal(npz(table()))
 
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import validation_core as npt
-from validation_core.diagnosis import tasks
-from validation_core.diagnosis.questions import posteriors
+from validation_core.diagnosis import comparison, tasks
 from validation_core.store import Store
 from validation_core.tables import Upload
 
@@ -65,7 +64,7 @@ def test_tables_of_angles_can_be_compared_from_the_store(tmp_path):
     """The second's angles lie about other middles: by whole periods apart."""
     moved = {**ANGLES, "theta_q": (ANGLES["theta_q"] + [0.4, 0.0]) % (2 * np.pi)}
     read = [kept(Upload.of(arrays), tmp_path) for arrays in (ANGLES, moved)]
-    assert posteriors.unlike(*read) is None
+    assert comparison.unlike(*read) is None
 
 
 def test_angles_in_two_intervals_are_still_told():

@@ -7,7 +7,8 @@ from scipy.stats import binom
 import validation_core as npt
 from tests.files import netcdf, npz, refusal, table
 from validation_core import tables
-from validation_core.diagnosis.questions import QUESTIONS, posteriors
+from validation_core.diagnosis import comparison
+from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.relabelling import relabelled
 from validation_core.tables import Upload
 
@@ -324,16 +325,16 @@ def test_weighted_posteriors_are_compared_by_their_weights(store):
         "wrong": right | wrong_w,
     }
     uploads = [Upload.of(arrays) for arrays in tables_.values()]
-    assert posteriors.unlike(*uploads[:2]) is None
-    studies = [study for upload in uploads for study in posteriors.studies(upload)]
+    assert comparison.unlike(*uploads[:2]) is None
+    studies = [study for upload in uploads for study in comparison.studies(upload)]
     scores = [study.answer(u, store, print) for study, u in zip(studies, uploads, strict=True)]
-    ranked = posteriors.ranking(scores)
+    ranked = comparison.ranking(scores)
     assert 2 in ranked.farther
     assert {*ranked.order[:2]} == {0, 1}
     assert len(ranked.tied) == 1
-    (told,) = posteriors.left_out(uploads, list(tables_))
+    (told,) = comparison.left_out(uploads, list(tables_))
     assert "weighted (22 effective) and wrong" in told
-    assert [one.name for one in posteriors.measures(uploads, [[]] * 3, scores)] == ["energy"]
+    assert [one.name for one in comparison.measures(uploads, [[]] * 3, scores)] == ["energy"]
 
 
 def test_no_weighted_draw_is_moved_to_see_what_could_be_missed():

@@ -7,12 +7,15 @@ import plotly.graph_objects as go
 import pytest
 from scipy.stats import ks_2samp
 
+from tests.given_uniforms import GivenUniforms
+from tests.records import record_of
 from validation_core import keys, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.drawing import plotly
 from validation_core.hashing import again, hashed, occurrences, uniforms
 from validation_core.methods import tarp
 from validation_core.methods.tarp import TARP
+from validation_core.panels.record import pictures
 from validation_core.rng import stream
 from validation_core.scores import reference as regression
 from validation_core.scores import trained_scores
@@ -35,17 +38,6 @@ CASES = (
 )
 KINDS = [(reference, metric) for reference in ("random", "x")
          for metric in ("euclidean", "manhattan")]  # fmt: skip
-
-
-class Given:
-    """A generator whose uniforms are the reference's tie-breakers."""
-
-    def __init__(self, values):
-        self.values = values
-
-    def random(self, shape):
-        assert shape == self.values.shape
-        return self.values
 
 
 def gaussian(perturbation="covariance_scaling"):
@@ -209,7 +201,7 @@ def test_counts_agree_with_the_packages(reference, name):
     np.testing.assert_array_equal(below, expected["counts"])
     assert equal.sum() == outputs["ties_total"]
     np.testing.assert_allclose(below / k, expected["coverage"], rtol=0, atol=1e-14)
-    u = statistics.randomised_ranks(below, equal, k, Given(arrays["v"]))
+    u = statistics.randomised_ranks(below, equal, k, GivenUniforms(arrays["v"]))
     np.testing.assert_allclose(u, expected["u"], rtol=0, atol=1e-14)
     result = statistics.ks(u)
     assert result.statistic == pytest.approx(outputs["ks_statistic_randomised"], rel=1e-9)
@@ -598,7 +590,7 @@ def arrays_of(u):
 
 @pytest.mark.parametrize("u", [stream(46).random(300), np.zeros(0), np.array([0.5])])
 def test_plotly_accepts_it(u):
-    drawings = TARP.figures(arrays_of(u) if u.size > 1 else {"u": u})
+    drawings = pictures(record_of(TARP, arrays_of(u) if u.size > 1 else {"u": u}))
     for item in drawings:
         go.Figure(item.figure.to_dict())  # figures skip validation for speed: once here
         assert item.figure.layout.paper_bgcolor == "rgba(0,0,0,0)"
@@ -613,13 +605,13 @@ def test_plotly_accepts_it(u):
 
 
 def test_no_arrays_no_figure():
-    assert not TARP.figures({})[0].figure.data
+    assert not pictures(record_of(TARP, {}))[0].figure.data
     assert tarp.area_to_curve_text({}) == ""
 
 
 def test_the_caption_has_the_area_and_no_word_on_confidence():
     arrays = arrays_of(stream(47).beta(3, 3, size=500))
-    caption = TARP.figures(arrays)[0].caption
+    caption = pictures(record_of(TARP, arrays))[0].caption
     assert caption.startswith("ATC +0.0")
     assert "confident" not in caption
     assert tarp.area_to_curve_text({"u": arrays["u"]}).startswith("ATC +0.0")

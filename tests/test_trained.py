@@ -12,7 +12,7 @@ from validation_core import gallery, keys, sampling
 from validation_core.benchmarks import Trained
 from validation_core.benchmarks.over_gamma import OverGamma
 from validation_core.benchmarks.trained import EstimatorName, TaskName
-from validation_core.drawing.marks import freeze_sliders
+from validation_core.drawing.over_sliders import freeze_sliders
 from validation_core.estimators import ESTIMATORS
 from validation_core.explorers.training import scoreboard, scoreboard_panels
 from validation_core.explorers.training.nats import NatsStudy

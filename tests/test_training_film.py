@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from validation_core.drawing.marks import freeze_sliders
+from validation_core.drawing.over_sliders import freeze_sliders
 from validation_core.estimators import ESTIMATORS
 from validation_core.estimators.fitting import split
 from validation_core.estimators.flows import MaskedAutoregressiveFlow

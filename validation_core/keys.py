@@ -32,7 +32,7 @@ _ROOMS = (
     "localization",
     "symmetric_divergence",
     "diagnosis.questions",
-    "diagnosis.questions.posteriors",
+    "diagnosis.comparison",
     "diagnosis.epidemic",
     "diagnosis.reliability",
     "symmetric_divergence.bounds",

@@ -13,7 +13,7 @@ import streamlit as st
 from pages.ui import address
 from pages.ui.services import services
 from validation_core.diagnosis import tasks
-from validation_core.diagnosis.questions.posteriors import address_entry
+from validation_core.diagnosis.comparison import address_entry
 from validation_core.tables import Upload
 
 _ADDRESS, _HELD = "tables", "compared-tables"

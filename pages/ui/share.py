@@ -113,9 +113,8 @@ def _taken_along(scenes: Sequence[story.StoryScene]) -> None:
     root = absolute("").rpartition("/")[0]
     with st.container(horizontal=True):
         st.link_button("Open story", f"{root}/{scenes[0].page}?{query}")
-        images = {
-            scene: own_story.pictures()[scene] for scene in scenes if scene in own_story.pictures()
-        }
+        kept = own_story.pictures()
+        images = {scene: kept[scene] for scene in scenes if scene in kept}
         if images:
             st.download_button(
                 "Save as a file",

@@ -18,12 +18,11 @@ from validation_core.api.keywords import checked_keywords
 from validation_core.api.result import Result, Rows
 from validation_core.api.table import Table, as_table
 from validation_core.api.work import Watch, progress_watch, run_in_turn
-from validation_core.diagnosis import tasks
-from validation_core.diagnosis.questions import posteriors
-from validation_core.diagnosis.questions.posteriors import Measure, Ranking
+from validation_core.diagnosis import comparison, tasks
+from validation_core.diagnosis.comparison import Measure, Ranking
 from validation_core.drawing.drawn import Drawn
 from validation_core.engine import Task
-from validation_core.panels import record
+from validation_core.panels import posteriors
 from validation_core.store import Store
 from validation_core.tables import Upload
 from validation_core.tables.reading import File
@@ -73,10 +72,10 @@ class ComparisonResult(Result):
         """
         first: tuple[str, ...] = ()
         if self.ranking is not None:
-            right = posteriors.right_text(self.ranking, self.labels, self.pvalues)
-            first = (*posteriors.headline(self.ranking, self.labels), *filter(None, [right]))
-        told = posteriors.describe(self.measures, self.labels, self.reference)
-        same = posteriors.same_text(self.uploads, self.labels) if self.uploads else None
+            right = comparison.right_text(self.ranking, self.labels, self.pvalues)
+            first = (*comparison.headline(self.ranking, self.labels), *filter(None, [right]))
+        told = comparison.describe(self.measures, self.labels, self.reference)
+        same = comparison.same_text(self.uploads, self.labels) if self.uploads else None
         return (*filter(None, [same]), *first, *self.warnings, *self.left_out, *told)
 
     def figures(self) -> tuple[Drawn, ...]:
@@ -87,16 +86,18 @@ class ComparisonResult(Result):
             drawing
             for i in others
             if len(self.crps)
-            for drawing in record.parameter_differences(
+            for drawing in posteriors.parameter_differences(
                 self.crps[i], self.names, self.labels[i], first
             )
         ]
-        nearest = (record.energy_score_gaps(self.ranking, self.labels),) if self.ranking else ()
+        nearest = (
+            (posteriors.energy_score_gaps(self.ranking, self.labels),) if self.ranking else ()
+        )
         return (
             *nearest,
-            *record.differences(self.measures, self.labels, self.reference),
+            *posteriors.differences(self.measures, self.labels, self.reference),
             *by_parameter,
-            *record.history(self.measures, self.labels),
+            *posteriors.history(self.measures, self.labels),
         )
 
     def rows(self) -> Rows:
@@ -124,16 +125,16 @@ class ComparisonResult(Result):
         Raises:
             ValueError: for more tables than the page compares.
         """
-        if not 2 <= len(self.uploads) <= posteriors.MOST_ON_PAGE:
+        if not 2 <= len(self.uploads) <= comparison.MOST_ON_PAGE:
             raise ValueError(
-                f"The page compares 2 to {posteriors.MOST_ON_PAGE} tables; got "
+                f"The page compares 2 to {comparison.MOST_ON_PAGE} tables; got "
                 f"{len(self.uploads)}. Compare fewer."
             )
         store = store or Store.usual()
         entries = []
         for label, upload in zip(self.labels, self.uploads, strict=True):
             tasks.save_upload(store, upload)
-            entries.append(("tables", posteriors.address_entry(label, upload)))
+            entries.append(("tables", comparison.address_entry(label, upload)))
         return f"{server.rstrip('/')}/compare-posteriors?{urlencode(entries)}"
 
     def to_json(self) -> str:
@@ -234,41 +235,41 @@ def compared(
             f"A comparison needs at least two tables; got {len(tables)}. Name another file."
         )
     reference = _place(reference, len(tables))
-    uploads, methods = [table.upload for table in tables], posteriors.methods()
+    uploads, methods = [table.upload for table in tables], comparison.methods()
     for i, (label, upload) in enumerate(zip(labels, uploads, strict=True)):
-        reason = None if i == reference else posteriors.unlike(uploads[reference], upload)
+        reason = None if i == reference else comparison.unlike(uploads[reference], upload)
         if reason:
             raise ValueError(f"{label}: {reason}")
         try:
             upload.require_usable()
         except ValueError as refusal:
             raise ValueError(f"{label}: {refusal}") from None
-    if same := posteriors.one_text(uploads, labels):
+    if same := comparison.one_text(uploads, labels):
         raise ValueError(same)
     names: dict[Task, str] = {}
     for label, upload in zip(labels, uploads, strict=True):
         tasks.register_upload(upload)
-        own = (*tasks.tasks(upload, methods, seed), *posteriors.studies(upload, seed))
+        own = (*tasks.tasks(upload, methods, seed), *comparison.studies(upload, seed))
         names |= {task: f"{label}: {task.label}" for task in own if task not in names}
     queue = list(names)
     with progress_watch(progress) as watch, helper_processes(queue, store, uploads) as helpers:
         run_in_turn(queue, store, watch, helpers=helpers, label=names.__getitem__)
     records = [tasks.records(store, upload, methods, seed)[0] for upload in uploads]
     scores = [
-        next((task.load(store) for task in posteriors.studies(upload, seed)), None)
+        next((task.load(store) for task in comparison.studies(upload, seed)), None)
         for upload in uploads
     ]
     return ComparisonResult(
         tuple(labels),
-        tuple(posteriors.measures(uploads, records, scores, reference)),
-        np.asarray(posteriors.parameters(scores, reference)),
+        tuple(comparison.measures(uploads, records, scores, reference)),
+        np.asarray(comparison.parameters(scores, reference)),
         uploads[reference].names,
         reference,
-        posteriors.ranking(scores),
-        posteriors.rejections(records),
+        comparison.ranking(scores),
+        comparison.rejections(records),
         tuple(uploads),
-        posteriors.left_out(uploads, labels),
-        posteriors.warnings(uploads, labels),
+        comparison.left_out(uploads, labels),
+        comparison.warnings(uploads, labels),
     )
 
 

@@ -22,7 +22,7 @@ from validation_core.drawing.drawn import Drawn
 from validation_core.keys import JSON
 from validation_core.methods.base import Method
 from validation_core.methods.record import Effects
-from validation_core.panels.record import learned, pictures
+from validation_core.panels.record import pictures
 from validation_core.report.numbers import dumps
 from validation_core.store import Store
 from validation_core.sweep.plan import Sweep, SweepPlace
@@ -90,7 +90,7 @@ class MethodResult(Result):
     def figures(self) -> tuple[Drawn, ...]:
         return (
             *pictures(self.record, names=self.names),
-            *learned(self.record.name, self.training),
+            *self.record.kind.training_figures(self.training),
         )
 
     def rows(self) -> Rows:

@@ -20,7 +20,7 @@ from validation_core.cli.options import (
     write_json_text,
 )
 from validation_core.cli.process import tell
-from validation_core.diagnosis.questions.posteriors import number
+from validation_core.diagnosis.comparison import number
 
 
 def add(parser: argparse.ArgumentParser) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from validation_core.diagnosis import plan, tasks
+from validation_core.diagnosis import comparison, plan, tasks
 from validation_core.diagnosis.epidemic import NAMES, EpidemicStudy
-from validation_core.diagnosis.questions import QUESTIONS, posteriors, question_studies
+from validation_core.diagnosis.questions import QUESTIONS, question_studies
 from validation_core.scores.trained_scores import TrainTask
 from validation_core.simulators.epidemic_curve import DAYS
 from validation_core.store import Store
@@ -91,5 +91,5 @@ def _work() -> Iterator[Study[Any] | TrainTask]:
         unasked = [question for question in QUESTIONS if not question.asked_for]
         yield from question_studies(unasked, upload, usual, SEED)
     for _, upload in flows():
-        yield from tasks.tasks(upload, posteriors.methods(), SEED)
-        yield from posteriors.studies(upload, SEED)
+        yield from tasks.tasks(upload, comparison.methods(), SEED)
+        yield from comparison.studies(upload, SEED)

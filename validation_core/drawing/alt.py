@@ -28,8 +28,8 @@ from validation_core.drawing.marks import (
     Points,
     Shades,
     VLine,
-    freeze_sliders,
 )
+from validation_core.drawing.over_sliders import freeze_sliders
 from validation_core.types import Array
 
 _MOST = 600  # letters

@@ -12,6 +12,7 @@ import numpy as np
 
 from validation_core.drawing import style
 from validation_core.drawing.alt import plain_words
+from validation_core.drawing.fixed_marks import band_edges, plain_numbers, shifted
 from validation_core.drawing.line_names import spaced
 from validation_core.drawing.marks import (
     SYMBOL_SHAPES,
@@ -31,12 +32,9 @@ from validation_core.drawing.marks import (
     Points,
     Shades,
     VLine,
-    band_edges,
-    freeze_sliders,
     is_stroke,
-    plain_numbers,
-    shifted,
 )
+from validation_core.drawing.over_sliders import freeze_sliders
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import ndtri
 
 from validation_core.drawing import style
+from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import (
     Anchor,
     Axis,
@@ -42,6 +44,25 @@ def permutation_histogram(
     x = Axis(style.padded(np.append(values, observed)), label)
     counts, edges = np.histogram(values, _BINS, x.limits)
     return null_histogram(edges, counts, observed, x, "count", hover=hover, height=height)
+
+
+def relabelling_histogram(values: Array, observed: float, label: str) -> Panel:
+    """Plot the null of a statistic by relabelling with its 5% point, and the observed value.
+
+    Args:
+        values: statistics (B,) of relabelings.
+        observed: the statistic of the labels as they are.
+        label: the statistic's name, for the axis.
+    """
+    if values.size == 0 or not np.isfinite(observed):
+        return empty("No relabelings yet")
+    x = Axis(style.padded(np.append(values, observed)), label)
+    counts, edges = np.histogram(values, _BINS)
+    critical = float(np.quantile(values, 0.95))
+    hover = "%{x:.3g}: %{y}"
+    return null_histogram(
+        edges, counts, observed, x, "relabelings", hover=hover, critical=critical
+    )
 
 
 def null_histogram(
@@ -120,6 +141,31 @@ def statistic_on_null(
         caption=caption,
         height=height,
     )
+
+
+def drawn_on_normal_null(
+    observed: float,
+    alpha: float,
+    names: tuple[str, str],
+    reading: str,
+    *,
+    mean: float = 0.0,
+    sd: float = 1.0,
+) -> tuple[Drawn, ...]:
+    """A statistic on its normal null, with the level at which its test rejects by itself.
+
+    Args:
+        observed: the value that was seen.
+        alpha: level of the test.
+        names: of the picture, and of its axis.
+        reading: how to read it, and its form if q is correct.
+        mean: of the null.
+        sd: of the null.
+    """
+    title, label = names
+    critical = mean + ndtri(1 - alpha) * sd
+    figure = statistic_on_null(observed, mean=mean, sd=sd, critical=critical, label=label)
+    return (Drawn(title, figure, f"{reading} Dashed: this test's own level, uncorrected."),)
 
 
 def _seen(observed: Number, y: float, x: Axis) -> list[Mark]:

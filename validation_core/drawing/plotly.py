@@ -14,6 +14,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from validation_core.drawing import style
+from validation_core.drawing.fixed_marks import band_edges, color_scales
 from validation_core.drawing.line_names import spaced
 from validation_core.drawing.marks import (
     Axis,
@@ -32,11 +33,9 @@ from validation_core.drawing.marks import (
     Rain,
     Shades,
     VLine,
-    band_edges,
-    color_scales,
-    freeze_sliders,
     is_stroke,
 )
+from validation_core.drawing.over_sliders import freeze_sliders
 from validation_core.precision import narrow
 from validation_core.text import signed_text
 from validation_core.types import Array

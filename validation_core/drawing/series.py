@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from validation_core.drawing.alt import plain_words, series_name
+from validation_core.drawing.fixed_marks import plain_numbers, shifted
 from validation_core.drawing.marks import (
     Band,
     Bars,
@@ -21,10 +22,8 @@ from validation_core.drawing.marks import (
     Points,
     Shades,
     VLine,
-    freeze_sliders,
-    plain_numbers,
-    shifted,
 )
+from validation_core.drawing.over_sliders import freeze_sliders
 from validation_core.types import Array
 
 _Row = Mapping[str, object]

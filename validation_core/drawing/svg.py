@@ -14,6 +14,7 @@ from typing import TypeGuard
 
 import numpy as np
 
+from validation_core.drawing.fixed_marks import color_scales, plain_numbers
 from validation_core.drawing.letters import svg_words
 from validation_core.drawing.line_names import spaced
 from validation_core.drawing.marks import (
@@ -28,8 +29,6 @@ from validation_core.drawing.marks import (
     Points,
     Shades,
     VLine,
-    color_scales,
-    plain_numbers,
 )
 from validation_core.drawing.svg_marks import Scale, legend_key, mark_elements, scale_colors
 from validation_core.text import signed_text

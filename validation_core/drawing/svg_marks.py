@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.drawing import style
+from validation_core.drawing.fixed_marks import band_edges, plain_numbers, shifted
 from validation_core.drawing.marks import (
     SYMBOL_SHAPES,
     Axis,
@@ -25,10 +26,7 @@ from validation_core.drawing.marks import (
     Points,
     Shades,
     VLine,
-    band_edges,
     is_stroke,
-    plain_numbers,
-    shifted,
 )
 from validation_core.types import Array
 

@@ -12,7 +12,7 @@ from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Anchor, Axis, Bars, Note, Panel, VLine, empty
 from validation_core.drawing.null_histogram import permutation_histogram
-from validation_core.methods.base import Further, Layout, Method, ScoreKind
+from validation_core.methods.base import Further, Layout, Method, RecordView, ScoreKind
 from validation_core.scores import witness, witness_rows
 from validation_core.scores.witness import Witness, WitnessEngine
 from validation_core.statistics.witness_test import permuted
@@ -141,8 +141,9 @@ class AutoML(Method):
         return (f"The witness is higher under p than under q by {tau}.{took}",)
 
     @classmethod
-    def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
-        del names  # a witness is one number, whatever the parameters
+    def pictures(cls, record: Record, view: RecordView) -> list[Drawn]:
+        del view  # a witness is one number, whatever the parameters
+        arrays = record.arrays
         none = np.empty(0)
         p, q = (np.asarray(arrays.get(side, none)) for side in "pq")
         difference = (

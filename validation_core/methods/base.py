@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from validation_core.drawing.drawn import Drawn
-from validation_core.drawing.rank_pictures import rank_figures, rank_figures_of
+from validation_core.drawing.rank_pictures import rank_figures
 from validation_core.keys import Specification, known_specifications
 from validation_core.scores import Recipe
 from validation_core.text import interval_text
@@ -73,6 +73,17 @@ class Further(NamedTuple):
     """Seconds on 1000 rows with 200 draws of two parameters, on one core, training included."""
     adds: str
     """The question that only this method answers, in a line."""
+
+
+class RecordView(NamedTuple):
+    """How the record of a method is drawn."""
+
+    alpha: float = 0.05
+    """Level whose critical value is marked."""
+    names: Sequence[str] = ()
+    """Of the parameters."""
+    only: int | None = None
+    """Index of the ranked quantity to draw; by default the worst ones."""
 
 
 class Method(Specification):
@@ -292,32 +303,12 @@ class Method(Specification):
         return "what it looks at is little changed by this error at this number of draws.", ""
 
     @classmethod
-    def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
-        """The figures of an outcome's arrays, in reading order; by default its ranks, if any.
-
-        Args:
-            arrays: of one outcome, no leading axes.
-            names: of the parameters.
-        """
-        del names
-        if "u" not in arrays and not cls.meaning:
-            return []
-        return rank_figures(arrays)
-
-    @classmethod
-    def pictures(
-        cls,
-        record: Record,
-        *,
-        alpha: float = 0.05,
-        names: Sequence[str] = (),
-        only: int | None = None,
-    ) -> Sequence[Drawn]:
-        """The figures of its record; see `panels.record.pictures`."""
-        del alpha, only
-        if not cls.meaning:
-            return cls.figures(record.arrays, names)
-        return rank_figures_of(record.arrays["u"], cls.meaning)
+    def pictures(cls, record: Record, view: RecordView) -> Sequence[Drawn]:
+        """The pictures of its record, in reading order; by default of its ranks, if any."""
+        del view
+        if "u" not in record.arrays:
+            return ()
+        return rank_figures(record.arrays["u"], cls.meaning)
 
     @classmethod
     def training_figures(cls, summary: Mapping[str, float]) -> list[Drawn]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy.special import ndtri
 
 from validation_core import statistics
 from validation_core.drawing.drawn import Drawn
-from validation_core.drawing.null_histogram import statistic_on_null
-from validation_core.methods.base import Layout, Method, ScoreKind
+from validation_core.drawing.null_histogram import drawn_on_normal_null
+from validation_core.methods.base import Layout, Method, RecordView, ScoreKind
 from validation_core.types import (
     Benchmark,
     BlockScores,
@@ -73,24 +71,17 @@ class C2ST(Method):
         )
 
     @classmethod
-    def pictures(
-        cls,
-        record: Record,
-        *,
-        alpha: float = 0.05,
-        names: Sequence[str] = (),
-        only: int | None = None,
-    ) -> tuple[Drawn, ...]:
-        del names, only
+    def pictures(cls, record: Record, view: RecordView) -> tuple[Drawn, ...]:
+        assert record.statistic is not None
         sd = np.sqrt(1 / record.draws_p + 1 / record.draws_q) / 4  # of a fair coin, both sides
-        return figure_on_normal_null(
-            record,
-            alpha,
+        return drawn_on_normal_null(
+            record.statistic,
+            view.alpha,
             ("Held-out accuracy", "accuracy"),
             "If q were correct, a classifier could only guess and its accuracy would fall under "
             "the grey curve.",
             mean=0.5,
-            sd=sd,
+            sd=float(sd),
         )
 
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
@@ -111,28 +102,3 @@ class C2ST(Method):
                 "q_hits": c2st.q_hits,
             },
         )
-
-
-def figure_on_normal_null(
-    record: Record,
-    alpha: float,
-    names: tuple[str, str],
-    reading: str,
-    *,
-    mean: float = 0.0,
-    sd: float = 1.0,
-) -> tuple[Drawn, ...]:
-    """A record's statistic on its normal null, with the level at which it rejects by itself.
-
-    Args:
-        names: of the picture, and of its axis.
-        reading: how to read it, and its form if q is correct.
-    """
-    assert record.statistic is not None
-    critical = mean + ndtri(1 - alpha) * sd
-    title, label = names
-    figure = statistic_on_null(
-        record.statistic, mean=mean, sd=float(sd), critical=critical, label=label
-    )
-    level = "Dashed: this test's own level, uncorrected."
-    return (Drawn(title, figure, f"{reading} {level}"),)

@@ -11,7 +11,7 @@ import numpy as np
 from validation_core import statistics
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Panel, VLine
-from validation_core.methods.base import Method, ScoreKind, effect_interval_text
+from validation_core.methods.base import Method, RecordView, ScoreKind, effect_interval_text
 from validation_core.methods.record import Record, few_draws_text
 from validation_core.scores import localizer
 from validation_core.scores.localizer import Embedding, Localizer, RankDivergence
@@ -182,17 +182,9 @@ class CoLT(Method):
         )
 
     @classmethod
-    def pictures(
-        cls,
-        record: Record,
-        *,
-        alpha: float = 0.05,
-        names: Sequence[str] = (),
-        only: int | None = None,
-    ) -> tuple[Drawn, ...]:
+    def pictures(cls, record: Record, view: RecordView) -> tuple[Drawn, ...]:
         """With the mass of the region marked where ranks are cumulated."""
-        del alpha, names, only
-        histogram, cumulated = super().pictures(record)
+        histogram, cumulated = super().pictures(record, view)
         assert isinstance(cumulated.picture, Panel)
         ball = VLine(
             record.effect.numbers["u_star"], color=cls.style.color, dash="dot", label="u*"

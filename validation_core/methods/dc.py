@@ -12,7 +12,13 @@ from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, Bars, Line, Note, Panel, Points, VLine, empty
 from validation_core.drawing.null_histogram import beside, permutation_histogram
-from validation_core.methods.base import Further, Method, ScoreKind, effect_interval_text
+from validation_core.methods.base import (
+    Further,
+    Method,
+    RecordView,
+    ScoreKind,
+    effect_interval_text,
+)
 from validation_core.scores import slot_classifier
 from validation_core.scores import slots as score_slots
 from validation_core.scores.slot_classifier import SlotClassifier
@@ -211,8 +217,9 @@ class DC(Method):
         )
 
     @classmethod
-    def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
-        del names  # a slot has one score, whatever the parameters
+    def pictures(cls, record: Record, view: RecordView) -> list[Drawn]:
+        del view  # a slot has one score, whatever the parameters
+        arrays = record.arrays
         none = np.empty(0)
         each, permuted = (np.asarray(arrays.get(name, none)) for name in ("rows", "null"))
         estimate = float(each.mean(dtype=float)) if each.size else np.nan

@@ -26,7 +26,7 @@ from validation_core.drawing.marks import (
     empty,
 )
 from validation_core.drawing.null_histogram import beside, null_histogram
-from validation_core.methods.base import Further, Method, ScoreKind, Work
+from validation_core.methods.base import Further, Method, RecordView, ScoreKind, Work
 from validation_core.relabelling.claims import parameter_name
 from validation_core.scores import apply
 from validation_core.scores.lc2st import LC2STClassifier, LocalScore
@@ -224,8 +224,8 @@ class LC2ST(Method):
         )
 
     @classmethod
-    def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
-        del names  # d is one number, whatever the parameters
+    def pictures(cls, record: Record, view: RecordView) -> list[Drawn]:
+        arrays = record.arrays
         pvalues = np.asarray(arrays.get("pvalues", np.empty(0)))
         d, nulls = _of_worst(arrays), np.asarray(arrays.get("null_d", np.empty((0, 0))))
         points, worst = len(pvalues), int(arrays.get("worst", 0))
@@ -258,23 +258,9 @@ class LC2ST(Method):
                     "line in 95 of 100 tests.",
                 )
             )
-        return pictures
-
-    @classmethod
-    def pictures(
-        cls,
-        record: Record,
-        *,
-        alpha: float = 0.05,
-        names: Sequence[str] = (),
-        only: int | None = None,
-    ) -> list[Drawn]:
-        """Also the draws at the tested observations, coloured."""
-
-        del alpha, only
-        theta = record.arrays.get("theta_q", np.zeros((0, 0, 0)))
-        maps = worst_observation_map(record.arrays, theta, names) if theta.size else []
-        return [*cls.figures(record.arrays, names), *maps]
+        theta = arrays.get("theta_q", np.zeros((0, 0, 0)))
+        maps = worst_observation_map(arrays, theta, view.names) if theta.size else []
+        return [*pictures, *maps]
 
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
         """T = mean (d - 1/2)^2 at each observation against the nulls' there; Holm's smallest p.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -11,8 +10,8 @@ import numpy as np
 from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, HLine, Line, Mark, Panel, Points, empty
-from validation_core.drawing.null_histogram import null_histogram
-from validation_core.methods.base import Further, Layout, Method, Work
+from validation_core.drawing.null_histogram import relabelling_histogram
+from validation_core.methods.base import Further, Layout, Method, RecordView, Work
 from validation_core.provenance import loaded_device
 from validation_core.scores import RawRows
 from validation_core.settings import DEVICE
@@ -31,6 +30,7 @@ from validation_core.types import (
 )
 
 if TYPE_CHECKING:
+    from validation_core.methods.record import Record
     from validation_core.tables import Upload
 
 _ALONE = 0.95  # level at which a single kernel's null is marked in the figure
@@ -40,7 +40,6 @@ _FLOP = 1e-11  # seconds for a multiplication in a matrix product
 _SIDE_ROWS = 10  # of each sample of an upload: fewer have too few relabelings to be sure
 
 _LEVEL = 0.05
-_BINS = 40  # of the null of relabelings
 _FAMILIES = {"Laplace, L1": ("solid", "circle"), "Gaussian, L2": ("dash", "square")}
 _READ_NULL = (
     "Grey: the statistic after rows were exchanged at random between p and q. Dashed: what 1 "
@@ -202,12 +201,15 @@ class MMDFuse(Method):
         )
 
     @classmethod
-    def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
-        del names
+    def pictures(cls, record: Record, view: RecordView) -> list[Drawn]:
+        del view
+        arrays = record.arrays
         return [
             Drawn(
                 "Seen, and with rows exchanged",
-                null_of_relabelings(arrays["null"], arrays["observed"]),
+                relabelling_histogram(
+                    arrays["null"], float(arrays["observed"]), "fused statistic"
+                ),
                 _READ_NULL,
             ),
             Drawn(
@@ -278,26 +280,6 @@ class MMDFuse(Method):
         )
 
 
-def null_of_relabelings(
-    values: Array, observed: float | Array, label: str = "fused statistic"
-) -> Panel:
-    """Statistics (B,) of relabelings in grey, the observed one as a line."""
-    if np.size(values) == 0 or not np.isfinite(observed):
-        return empty("No relabelings yet")
-    statistic = float(observed)
-    reach = _limits(np.append(values, statistic))
-    counts, edges = np.histogram(values, _BINS, (float(values.min()), _above(values)))
-    return null_histogram(
-        edges,
-        counts,
-        statistic,
-        Axis(reach, label),
-        "relabelings",
-        hover="%{x:.3g}: %{y}",
-        critical=float(np.quantile(values, 1 - _LEVEL)),
-    )
-
-
 def mmd_by_bandwidth(kernels: Array, bandwidths: Array, high: Array, pvalues: Array) -> Panel:
     """Normalised MMD^2 (2 F,) of F Laplace and F Gaussian kernels by their bandwidths.
 
@@ -332,19 +314,14 @@ def mmd_by_bandwidth(kernels: Array, bandwidths: Array, high: Array, pvalues: Ar
     return Panel(
         marks,
         x=Axis((0, 1.03), "bandwidth, of the largest", percent=True),
-        y=Axis(_limits(np.append(kernels, high), headroom=0.3), "normalised MMD²"),
+        y=Axis(_limits(np.append(kernels, high)), "normalised MMD²"),
         height=style.HEIGHT,
         legend=[(name, color, symbol) for name, (_, symbol) in _FAMILIES.items()],
     )
 
 
-def _limits(values: Array, headroom: float = 0.06) -> tuple[float, float]:
-    """Room around all values, more of it above for labels."""
-    low, high = float(np.min(values)), _above(values)
-    return low - 0.06 * (high - low), high + headroom * (high - low)
-
-
-def _above(values: Array) -> float:
-    """The largest value; where all are one, a little more."""
+def _limits(values: Array) -> tuple[float, float]:
+    """Room around all values, most of it above for labels."""
     low, high = float(np.min(values)), float(np.max(values))
-    return high if high - low > 1e-9 else low + 1e-6
+    room = max(high - low, 1e-6)
+    return low - 0.06 * room, high + 0.3 * room

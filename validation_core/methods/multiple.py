@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,8 +9,8 @@ import numpy as np
 
 from validation_core import statistics
 from validation_core.drawing.drawn import Drawn
-from validation_core.methods.base import Layout, Method, ScoreKind
-from validation_core.methods.c2st import figure_on_normal_null
+from validation_core.drawing.null_histogram import drawn_on_normal_null
+from validation_core.methods.base import Layout, Method, RecordView, ScoreKind
 from validation_core.types import (
     Benchmark,
     BlockScores,
@@ -66,18 +65,11 @@ class Multiple(Method):
         return super().silent_because(benchmark, cell)
 
     @classmethod
-    def pictures(
-        cls,
-        record: Record,
-        *,
-        alpha: float = 0.05,
-        names: Sequence[str] = (),
-        only: int | None = None,
-    ) -> tuple[Drawn, ...]:
-        del names, only
-        return figure_on_normal_null(
-            record,
-            alpha,
+    def pictures(cls, record: Record, view: RecordView) -> tuple[Drawn, ...]:
+        assert record.statistic is not None
+        return drawn_on_normal_null(
+            record.statistic,
+            view.alpha,
             ("Standardised mean rank", "T"),
             "If q were correct, T would fall under the grey curve; far to the right, the "
             "classifier's scores tell q's draws from true values.",

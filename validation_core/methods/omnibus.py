@@ -12,8 +12,8 @@ import numpy as np
 from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.marks import Axis, Line, Panel, Points, VLine
-from validation_core.methods.base import RANKED, Method, Work
-from validation_core.methods.mmd_fuse import null_of_relabelings
+from validation_core.drawing.null_histogram import relabelling_histogram
+from validation_core.methods.base import RANKED, Method, RecordView, Work
 from validation_core.relabelling import exact_test
 from validation_core.relabelling.families import LEARNED, Family
 from validation_core.relabelling.result import OmnibusResult
@@ -185,35 +185,17 @@ class Omnibus(Method):
         return work.n * self.relabelings * labelled + work.rows * RANKED
 
     @classmethod
-    def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
-        return cls._figures(arrays, names, ())
-
-    @classmethod
-    def pictures(
-        cls,
-        record: Record,
-        *,
-        alpha: float = 0.05,
-        names: Sequence[str] = (),
-        only: int | None = None,
-    ) -> list[Drawn]:
-        del alpha, only
-        return cls._figures(record.arrays, names, record.effect.quantities or ())
-
-    @classmethod
-    def _figures(
-        cls, arrays: Mapping[str, Array], names: Sequence[str], own: Sequence[str]
-    ) -> list[Drawn]:
-        """The figures, with the names of the parameters and of the table's own quantities."""
+    def pictures(cls, record: Record, view: RecordView) -> list[Drawn]:
+        arrays = record.arrays
         sheets: list[Drawn] = []
         if "claims" in arrays:
             from validation_core.relabelling.claims import Claims
 
-            claims = Claims(OmnibusResult.read(arrays), _LEVEL, tuple(own))
-            sheets.append(Drawn("What is claimed", _families(claims, names), _READ_FAMILIES))
+            claims = Claims(OmnibusResult.read(arrays), _LEVEL, record.effect.quantities or ())
+            sheets.append(Drawn("What is claimed", _families(claims, view.names), _READ_FAMILIES))
         for observed, relabelled_evidence, of in _parts(arrays):
             label = "clearest claim, −log of how many chance makes"
-            null = null_of_relabelings(relabelled_evidence, observed, label)
+            null = relabelling_histogram(relabelled_evidence, float(observed), label)
             sheets.append(Drawn(f"Seen, and relabelled{of}", null, _READ_NULL))
         return sheets
 

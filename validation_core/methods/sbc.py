@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -15,7 +15,7 @@ from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.ecdf_difference import ecdf_difference
 from validation_core.drawing.marks import Grid, Panel, Picture, empty
 from validation_core.drawing.rank_histogram import rank_histogram
-from validation_core.methods.base import Method
+from validation_core.methods.base import Method, RecordView
 from validation_core.relabelling.claims import parameter_name
 from validation_core.scores.quantities import (
     LOG_Q,
@@ -167,21 +167,17 @@ class SBC(Method):
         )
 
     @classmethod
-    def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
-        return cls._figures(arrays, names, ())
-
-    @classmethod
-    def _figures(
-        cls, arrays: Mapping[str, Array], names: Sequence[str], own: Sequence[str]
-    ) -> list[Drawn]:
-        """The figures, with the names of the parameters and of the table's own quantities."""
+    def pictures(cls, record: Record, view: RecordView) -> list[Drawn]:
+        arrays = record.arrays
         u = np.asarray(arrays.get("u", np.zeros((0, 0))))
         k = int(arrays.get("k", 1))
-        quantity_names = quantity_labels(
-            np.asarray(arrays.get("kinds", np.zeros(1, int))), len(u), names, own
-        )
+        kinds = np.asarray(arrays.get("kinds", np.zeros(1, int)))
+        names = quantity_labels(kinds, len(u), view.names, record.effect.quantities or ())
         adjusted = np.asarray(arrays.get("adjusted", np.ones(len(u))))
-        ranked = worst_quantities(u, quantity_names, adjusted)
+        if view.only is not None:  # as if it were alone; its p-value stays corrected
+            one = slice(view.only, view.only + 1)
+            u, adjusted, names = u[one], adjusted[one], names[one]
+        ranked = worst_quantities(u, names, adjusted)
         several = " of every panel" * (len(u) > 1)
         hidden = f", and of {len(u) - _SHOWN} more," * (len(u) > _SHOWN)
         expectation = "would stay in the grey band in 95 of 100 tables"
@@ -201,21 +197,6 @@ class SBC(Method):
                 f"{expectation}; above it, too many ranks lie to the left, below it too few.",
             ),
         ]
-
-    @classmethod
-    def pictures(
-        cls,
-        record: Record,
-        *,
-        alpha: float = 0.05,
-        names: Sequence[str] = (),
-        only: int | None = None,
-    ) -> list[Drawn]:
-        del alpha
-        own = record.effect.quantities or ()
-        if only is None:
-            return cls._figures(record.arrays, names, own)
-        return cls.figures(*_of_one(record.arrays, names, own, only))
 
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
         """Per quantity an exact KS test; the smallest p-value times their number, at most 1.
@@ -391,13 +372,3 @@ def _side_by_side(panels: Sequence[Panel], titles: Sequence[str]) -> Grid:
         ],
         columns=2 if len(panels) == 4 else min(3, len(panels)),
     )
-
-
-def _of_one(
-    arrays: Mapping[str, Array], names: Sequence[str], own: Sequence[str], index: int
-) -> tuple[dict[str, Array], list[str]]:
-    """One of SBC's quantities as if it were a parameter alone; its p-value stays corrected."""
-    labels = quantity_labels(arrays["kinds"], len(arrays["u"]), names, own)
-    kinds = np.array([list(QUANTITIES).index("marginals")])
-    part = {name: arrays[name][index : index + 1] for name in ("u", "adjusted")}
-    return {**arrays, **part, "kinds": kinds}, [labels[index]]

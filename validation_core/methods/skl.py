@@ -22,7 +22,7 @@ from validation_core.drawing.marks import (
     empty,
 )
 from validation_core.drawing.null_histogram import null_histogram
-from validation_core.methods.base import RANK_ROWS, Method, effect_interval_text
+from validation_core.methods.base import RANK_ROWS, Method, RecordView, effect_interval_text
 from validation_core.scores import log_ratio
 from validation_core.scores.log_ratio import Ratio
 from validation_core.statistics import divergence_mean, divergence_rows, divergence_test
@@ -160,8 +160,9 @@ class SKL(Method):
         return nats_in_words(record.effect.numbers)
 
     @classmethod
-    def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
-        del names  # the divergence is that of all parameters together
+    def pictures(cls, record: Record, view: RecordView) -> list[Drawn]:
+        del view  # the divergence is that of all parameters together
+        arrays = record.arrays
         none = np.empty(0)
         d, means = (np.asarray(arrays.get(name, none), np.float64) for name in ("d", "null"))
         estimate, low, high = (

@@ -13,7 +13,13 @@ from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
 from validation_core.drawing.ecdf_difference import ecdf_difference
 from validation_core.drawing.marks import Axis, Band, Line, Note, Panel, empty
-from validation_core.methods.base import RANK_ROWS, Method, ScoreKind, effect_interval_text
+from validation_core.methods.base import (
+    RANK_ROWS,
+    Method,
+    RecordView,
+    ScoreKind,
+    effect_interval_text,
+)
 from validation_core.rng import stream
 from validation_core.scores.reference import FEWEST, Follows, Metric, References
 from validation_core.statistics.coverage import atc, bootstrap_band, coverage, reading
@@ -163,8 +169,9 @@ class TARP(Method):
         )
 
     @classmethod
-    def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
-        del names
+    def pictures(cls, record: Record, view: RecordView) -> list[Drawn]:
+        del view
+        arrays = record.arrays
         u = _ranks(arrays)
         return [
             Drawn(

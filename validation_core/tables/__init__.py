@@ -14,14 +14,14 @@ from validation_core.tables.reading import read
 from validation_core.tables.roles import guess_roles
 from validation_core.tables.several_files import LabelledTable, read_files, read_one
 from validation_core.tables.source import LIMIT, ORDERS, AmbiguousOrder, Order, UnknownArrays
-from validation_core.tables.table import (
+from validation_core.tables.truth_ranks import UnknownMaxRank
+from validation_core.tables.uploads import (
     ProbabilitiesUpload,
     RanksUpload,
     SamplesUpload,
     TableUpload,
     Upload,
 )
-from validation_core.tables.truth_ranks import UnknownMaxRank
 from validation_core.tables.x_columns import Missing
 
 __all__ = [

@@ -65,6 +65,11 @@ def chosen_columns(
     return tuple(columns)
 
 
+def saved_marks(columns: Sequence[int], d: int) -> Array:
+    """The array (D,) by which a file marks these columns: 1 there, 0 elsewhere."""
+    return np.isin(np.arange(d), columns).astype(np.float32)
+
+
 def values_of(truth: Array, draws: Array) -> Array:
     """Return the values (C,) of a parameter at the true values (N,) and draws (N, K)."""
     return np.union1d(np.unique(truth), np.unique(draws))

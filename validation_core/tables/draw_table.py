@@ -129,8 +129,9 @@ class DrawTable:
         numbers |= {} if own.x_rep is None else {"x_rep": own.x_rep}
         numbers |= {} if self.ends is None else {"bounds": self.ends}
         numbers |= {} if self.around is None else {"around": np.array([self.around])}
-        d = rows.theta.shape[1]
-        return numbers | ({"discrete": marks(self.discrete, d)} if self.discrete else {})
+        if self.discrete:
+            numbers["discrete"] = discrete.saved_marks(self.discrete, rows.theta.shape[1])
+        return numbers
 
     @property
     def data(self) -> PosteriorTable:
@@ -142,11 +143,6 @@ class DrawTable:
     def beside(self) -> Mapping[str, Array]:
         """Densities and quantities at those draws."""
         return self.equal.densities if self.equal else self.rows.beside
-
-
-def marks(columns: Sequence[int], d: int) -> Array:
-    """1 (D,) for some columns, 0 for the others."""
-    return np.isin(np.arange(d), columns).astype(np.float32)
 
 
 def read_draw_table(arrays: Arrays, options: ReadingOptions, declared: Declared) -> DrawTable:

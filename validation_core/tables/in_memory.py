@@ -36,7 +36,7 @@ from validation_core.tables.ragged import is_series_of_objects, plain_values
 from validation_core.tables.reading import read, read_source
 from validation_core.tables.records import FIELD_AXES, RecordArrays, records_of
 from validation_core.tables.source import ArraySource
-from validation_core.tables.table import Upload
+from validation_core.tables.uploads import Upload
 
 _WHOLE = "table"  # name of the columns of a frame together
 

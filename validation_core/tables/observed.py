@@ -14,7 +14,7 @@ from validation_core.tables.densities import read_observed
 from validation_core.tables.float_type import match_precisions
 from validation_core.tables.reading import File, opened_file, refusals_in_words
 from validation_core.tables.source import check_headers
-from validation_core.tables.table import TableUpload
+from validation_core.tables.uploads import TableUpload
 from validation_core.types import Array
 
 BESIDE = ("x_o", "theta_o", "x_rep", "log_q_o", "log_joint_o", "x_summary", "x_summary_o")

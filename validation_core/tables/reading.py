@@ -14,13 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Unpack
 
-from validation_core.tables import guarded_file, roles, source, table
+from validation_core.tables import assembly, guarded_file, roles, source
 from validation_core.tables.chosen import Chosen, JoinedArrays, resolve_names
 from validation_core.tables.foreign_formats import SAVE, foreign_format
 from validation_core.tables.options import Reading, ReadingOptions
+from validation_core.tables.required_roles import require_roles
 from validation_core.tables.source import LIMIT, AmbiguousOrder, ArraySource, UnknownArrays
-from validation_core.tables.table import Upload
 from validation_core.tables.truth_ranks import UnknownMaxRank
+from validation_core.tables.uploads import Upload
 from validation_core.tables.zarr_store import is_store_folder
 
 
@@ -92,7 +93,7 @@ def read_source(
     joined_shapes = {array: header.shape for array, header in joined.headers.items()}
     try:
         without_x = roles.says_no_x(joined.chosen, shapes)
-        table.require_roles(known.found, joined_shapes, without_x=without_x, columns=columns)
+        require_roles(known.found, joined_shapes, without_x=without_x, columns=columns)
     except UnknownArrays as question:
         words = f"{question} {_LONG}" if columns else str(question)
         raise UnknownArrays(
@@ -102,7 +103,7 @@ def read_source(
     notes = known.notes + joined.notes + reader.notes
     types = {role: joined.headers[array].dtype for role, array in known.found.items()}
     options = replace(options, order=reader.order or options.order)
-    return table.assemble_upload(numbers, notes, options, types)
+    return assembly.assemble_upload(numbers, notes, options, types)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import NamedTuple, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.tables import folders, roles, source, table
+from validation_core.tables import assembly, folders, roles, source
 from validation_core.tables.chosen import (
     Chosen,
     JoinedArrays,
@@ -30,8 +30,9 @@ from validation_core.tables.reading import (
     read,
     refusals_in_words,
 )
+from validation_core.tables.required_roles import require_roles
 from validation_core.tables.source import LIMIT, ArrayHeader, Order
-from validation_core.tables.table import Upload
+from validation_core.tables.uploads import Upload
 from validation_core.text import list_text
 
 FILES = 2000
@@ -268,7 +269,7 @@ def _merged(
         roles = [role for part in members for role in part.roles]
         found = {role: name for part in members for role, name in part.roles.items()}
         try:
-            table.require_roles(found, _all_shapes(members), without_x=without_x)
+            require_roles(found, _all_shapes(members), without_x=without_x)
         except ValueError:
             raise _refusal(every, "files that do not make whole tables") from None
         once = [r for r in roles if not r.endswith("_names") and len(names.get(r, ())) < 2]
@@ -333,7 +334,7 @@ def _upload(
             joined = list_text([roles.label(name) for name in parts])
             notes += (f"{role} is {joined}, joined in this order.",)
     options = replace(options, order=file_order or options.order)
-    return table.assemble_upload(arrays, notes, options, types)
+    return assembly.assemble_upload(arrays, notes, options, types)
 
 
 def _alone(part: _TablePart, members: Sequence[_TablePart]) -> Mapping[str, NDArray[np.generic]]:

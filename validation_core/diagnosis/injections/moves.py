@@ -30,6 +30,14 @@ def unit_directions(pool: DrawPool, which: DrawIndices, rng: np.random.Generator
     return vectors / np.linalg.norm(vectors, axis=2, keepdims=True)
 
 
+def linear_coefficients(
+    pool: DrawPool, many: int, rng: np.random.Generator, *trials: int
+) -> Array:
+    """Coefficients (..., M, many) of random linear functions of x, of variance 1."""
+    m = pool.followed.shape[1]
+    return rng.standard_normal((*trials, m, many)) / np.sqrt(max(m, 1))
+
+
 def in_one_parameter(apply: Apply) -> Apply:
     """The injection in one parameter: drawn anew in each trial, or the one of all trials."""
 

@@ -18,9 +18,9 @@ from validation_core.drawing.marks import (
     Shades,
     Slider,
     VLine,
-    along,
     over,
 )
+from validation_core.drawing.over_sliders import join_over
 from validation_core.drawing.power_curves import (
     Rates,
     curve_keys,
@@ -84,8 +84,11 @@ def payload(
     )
     return live.payload(
         sliders=[slider],
-        panels=[table(board, shown), along("gamma", [_powers(board, column) for column in shown])],
-        headline=along("gamma", [sentence(board, column) for column in shown]),
+        panels=[
+            table(board, shown),
+            join_over("gamma", [_powers(board, column) for column in shown]),
+        ],
+        headline=join_over("gamma", [sentence(board, column) for column in shown]),
     )
 
 

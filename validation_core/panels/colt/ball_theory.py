@@ -18,10 +18,10 @@ from validation_core.drawing.marks import (
     Panel,
     Points,
     VLine,
-    freeze_sliders,
     over,
     sentence,
 )
+from validation_core.drawing.over_sliders import freeze_sliders
 from validation_core.drawing.power_curves import places_axis
 from validation_core.localization import BallTheory, Maps
 from validation_core.localization.ball_theory import INNER, MASSES

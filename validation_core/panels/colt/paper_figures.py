@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from validation_core.drawing import live
-from validation_core.drawing.marks import Axis, Heat, Mark, Panel, freeze_sliders
+from validation_core.drawing.marks import Axis, Heat, Mark, Panel
+from validation_core.drawing.over_sliders import freeze_sliders
 from validation_core.drawing.power_curves import (
     curve_keys,
     level_line,

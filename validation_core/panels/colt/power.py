@@ -23,9 +23,9 @@ from validation_core.drawing.marks import (
     Panel,
     Points,
     VLine,
-    along,
     over,
 )
+from validation_core.drawing.over_sliders import join_over
 from validation_core.drawing.power_curves import (
     curve_keys,
     level_line,
@@ -102,7 +102,7 @@ def power(
         sliders=gamma_slider(gammas, start, scale),
         panels=[panel],
         columns=1,
-        headline=along(
+        headline=join_over(
             "gamma", [_answer(cells, gamma, benchmark, design.alpha) for gamma in gammas]
         ),
     )
@@ -179,12 +179,12 @@ def ranks(
     known = correct or [False] * len(maps)
     return live.payload(
         sliders=gamma_slider(gammas, start, scale),
-        headline=along(
+        headline=join_over(
             "gamma", [_uniform(*each, alpha) for each in zip(maps, known, strict=True)]
         ),
         panels=[
-            along("gamma", [_histogram(each) for each in maps]),
-            along("gamma", [_difference(each) for each in maps]),
+            join_over("gamma", [_histogram(each) for each in maps]),
+            join_over("gamma", [_difference(each) for each in maps]),
             *([_along_gamma(maps, gammas, scale)] if several else []),
         ],
     )

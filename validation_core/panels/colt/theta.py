@@ -21,9 +21,9 @@ from validation_core.drawing.marks import (
     Shades,
     Slider,
     VLine,
-    along,
     over,
 )
+from validation_core.drawing.over_sliders import join_over
 from validation_core.localization import (
     Maps,
     areas,
@@ -476,7 +476,7 @@ def draws_payload(benchmark: Benchmark, gammas: Sequence[float], start: float) -
     draw = _draws_on_line if sides[0][0].shape[2] == 1 else _draws_in_plane
     return live.payload(
         sliders=[*gamma_slider(gammas, start, GammaScale.of(benchmark)), slider],
-        panels=[along("gamma", [draw(q, truth) for q, truth in sides])],
+        panels=[join_over("gamma", [draw(q, truth) for q, truth in sides])],
     )
 
 

@@ -22,10 +22,10 @@ from validation_core.drawing.marks import (
     Slider,
     Text,
     VLine,
-    along,
     over,
     sentence,
 )
+from validation_core.drawing.over_sliders import join_over
 from validation_core.localization import LocalRate, Maps, RateCurve, local_rate, truth_curve
 from validation_core.localization.map_draws import MEASURED
 from validation_core.panels.colt import theta
@@ -236,10 +236,10 @@ def payload(
     return live.payload(
         sliders=[*gamma_slider(gammas, start, scale), _slider(maps[list(gammas).index(start)])],
         panels=[
-            along("gamma", theta.theta_panels(maps, sight)),
-            *(along("gamma", panels) for panels in beside),
+            join_over("gamma", theta.theta_panels(maps, sight)),
+            *(join_over("gamma", panels) for panels in beside),
         ],
-        headline=along(
+        headline=join_over(
             "gamma", [headline(*each, alpha) for each in zip(maps, known, strict=True)]
         ),
     )

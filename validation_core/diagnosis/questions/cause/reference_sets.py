@@ -9,11 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.diagnosis.questions.cause.prepared_table import PreparedTable
-from validation_core.diagnosis.questions.cause.variants import (
-    Variant,
-    disturbed,
-    injectable_variants,
-)
+from validation_core.diagnosis.questions.cause.variants import Variant, injectable_variants
+from validation_core.diagnosis.questions.cause.variants.biases import disturbed
 from validation_core.pieces import slices
 from validation_core.relabelling.played_truths import (
     pick_slots,

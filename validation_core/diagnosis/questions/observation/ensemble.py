@@ -18,7 +18,6 @@ from validation_core.localization.neighbours import Reduced, reduced
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.lc2st import LC2STClassifier, LocalScore
-from validation_core.tables import TableUpload
 from validation_core.types import Array, Benchmark, PosteriorTable
 
 if TYPE_CHECKING:
@@ -63,12 +62,7 @@ class LC2STFold(Specification, spec="lc2st_fold"):
         self, second: bool, seed: int, store: Store, most: int | None = None
     ) -> PosteriorTable:
         """The rows that the other networks learn from, or the second half, and a few draws."""
-        upload = tasks.load_upload(store, self.digest)
-        if not isinstance(upload, TableUpload):
-            raise ValueError(
-                "A local test learns from draws of q at each x; got two samples p and q, which "
-                "have none. Upload a table of theta, x and theta_q."
-            )
+        upload = tasks.load_table(store, self.digest)
         return sampling.take(
             upload.in_no_order.data,
             learning.training_and_held_out_rows(upload, seed)[second],

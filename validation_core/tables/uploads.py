@@ -1,10 +1,9 @@
-"""A table (theta, x, theta_q), two samples (p, q) or ranks, assembled from arrays and checked."""
+"""What a user uploads, read and checked: a table of draws, two samples, ranks or probabilities."""
 
 from __future__ import annotations
 
-import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self, Unpack
@@ -12,37 +11,18 @@ from typing import Self, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core import keys
-from validation_core.tables import (
-    angles,
-    checks,
-    corrections,
-    discrete,
-    draw_order,
-    float_type,
-    ranges,
-    roles,
-    shared_draws,
-    source,
-)
-from validation_core.tables.class_probabilities import OF_CLASSES, OF_X, read_probabilities
+from validation_core.tables import angles, corrections, discrete, draw_order, ranges, shared_draws
 from validation_core.tables.corrections import Correction
-from validation_core.tables.densities import unused_array_warnings
-from validation_core.tables.draw_table import marks, read_draw_table
+from validation_core.tables.discrete import saved_marks
 from validation_core.tables.options import Reading, ReadingOptions
 from validation_core.tables.own_quantities import OwnQuantity, own_quantities
 from validation_core.tables.ranges import Range
-from validation_core.tables.roles import is_quantity
-from validation_core.tables.shapes import matrix, real_numbers
-from validation_core.tables.truth_ranks import read_ranks
 from validation_core.tables.weights import Weighting
-from validation_core.tables.x_columns import Missing
 from validation_core.text import count_text
 from validation_core.types import (
     Array,
     ClassProbabilities,
     Integers,
-    Joint,
     PosteriorTable,
     TruthRanks,
     TwoSamples,
@@ -196,15 +176,9 @@ class Upload(ABC):
         Raises:
             ValueError: as `read` does.
         """
-        wanted = ReadingOptions(**options)
-        known = roles.find_roles(arrays)
-        numbers = {
-            role: arrays[name].astype(source.working_dtype(arrays[name].dtype), copy=False)
-            for role, name in known.found.items()
-        }
-        require_roles(known.found, {name: array.shape for name, array in arrays.items()})
-        declared = {role: arrays[name].dtype for role, name in known.found.items()}
-        return assemble_upload(numbers, known.notes, wanted, declared)
+        from validation_core.tables.assembly import upload_in_memory
+
+        return upload_in_memory(arrays, ReadingOptions(**options))
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,24 +303,25 @@ class TableUpload(Upload):
         return "draws of q at each x" if self.dims[1] else "draws of q at each x, but no x"
 
     def arrays(self) -> dict[str, Array]:
+        came, own = self.as_came, self.observations
+        x_o, theta_o = self.observed or (None, None)
+        if own is not None and (x_o is None or len(own) > 1):
+            x_o = own
         given = {**self.densities, **self.quantities}
-        beside = given if self.weighting is None else self.weighting.arrays
-        came = self.as_came
-        table = {"theta": self._as_image(came.theta), "theta_q": self._as_image(came.q)}
-        table |= {"x": came.x} if self.dims[1] else {}
-        observed = {}
-        if self.observed is not None:
-            x_o, theta_o = self.observed
-            observed = {"x_o": x_o, "theta_o": self._as_image(theta_o)}
-        own = self.observations
-        if own is not None and (self.observed is None or len(own) > 1):
-            observed["x_o"] = own
-        observed |= {} if self.x_rep is None else {"x_rep": self.x_rep}
-        ends = {} if self.bounds is None else {"bounds": self.bounds}
-        mark = {} if self.around is None else {"around": np.array([self.around])}
-        few = {"discrete": marks(self.discrete, self.dims[0])} if self.discrete else {}
-        turned = {} if self._unrecognised is None else {"periods": self._unrecognised}
-        return {**table, **beside, **observed, **ends, **mark, **few, **turned}
+        known: dict[str, Array | None] = {
+            "theta": self._as_image(came.theta),
+            "theta_q": self._as_image(came.q),
+            "x": came.x if self.dims[1] else None,
+            **(given if self.weighting is None else self.weighting.arrays),
+            "x_o": x_o,
+            "theta_o": None if theta_o is None else self._as_image(theta_o),
+            "x_rep": self.x_rep,
+            "bounds": self.bounds,
+            "around": None if self.around is None else np.array([self.around]),
+            "discrete": saved_marks(self.discrete, self.dims[0]) if self.discrete else None,
+            "periods": self._unrecognised,
+        }
+        return {name: array for name, array in known.items() if array is not None}
 
     @cached_property
     def _unrecognised(self) -> Array | None:
@@ -453,280 +428,3 @@ class ProbabilitiesUpload(Upload):
         classes = np.asarray(self.data.classes, np.float64)
         x = {"x": self.data.x} if self.data.x.shape[1] else {}
         return {"probabilities": self.data.p, "label": classes, **x}
-
-
-def _renaming_advice(
-    missing: Sequence[str], found: Mapping[str, str], present: Mapping[str, tuple[int, ...]]
-) -> str:
-    """How to say which arrays have the missing roles, with those that can: the remedy at the end
-    of a refusal of unknown arrays; empty where no array is left.
-
-    Args:
-        missing: the roles.
-        found: name of an array by its role.
-        present: shape of every array by its name.
-    """
-    free = {name: shape for name, shape in present.items() if name not in found.values()}
-    if not free:
-        return ""
-    names = {role: _could_be(role, free, {**roles.guess_roles(present), **found}, present)
-             for role in missing}  # fmt: skip
-    options = " ".join(f"--map {shlex.quote(f'{role}={name}')}" for role, name in names.items())
-    return (
-        f"Where an array has another name, say so: {options} on the command line, "
-        f"arrays={names} in Python."
-    )
-
-
-def _could_be(
-    role: str,
-    free: Mapping[str, tuple[int, ...]],
-    guessed: Mapping[str, str],
-    present: Mapping[str, tuple[int, ...]],
-) -> str:
-    """The array that can have a role, or NAME; x is all arrays as long as theta."""
-    if role != "x":
-        return roles.label(guessed.get(role, "NAME"))
-    others = {name for other, name in guessed.items() if other != "x"}
-    rows = present.get(guessed.get("theta", ""), ())[:1]
-    fit = [name for name, shape in free.items() if shape[:1] == rows and name not in others]
-    return roles.label("+".join(fit)) if rows and fit else "NAME"
-
-
-def require_roles(
-    found: Mapping[str, str],
-    present: Mapping[str, tuple[int, ...]],
-    *,
-    without_x: bool = False,
-    columns: bool = False,
-) -> None:
-    """Refuse arrays that make neither a table, nor two samples, nor ranks.
-
-    A table may do without x; where an array of another name is as long as theta, the user is
-    asked whether that is x.
-
-    Args:
-        found: name of an array by its role.
-        present: shape of every array by its name.
-        without_x: whether the user says that there is no x.
-        columns: whether they are columns, the first of them all together as one array.
-
-    Raises:
-        UnknownArrays: with the arrays that are missing and those that are present.
-    """
-    table = ("theta", "x", "theta_q")
-    others = (("p", "q"), ("probabilities", "label"))
-    # Two samples, ranks or classes are meant when only their names are there.
-    meant = [pair for pair in others if {*pair} & {*found}]
-    if {"ranks", "pit"} & {*found} and "theta_q" not in found:
-        return
-    wanted = meant[0] if meant and not {"theta", "theta_q"} & {*found} else table
-    missing = [name for name in wanted if name not in found]
-    if missing == ["x"] and ("x_summary" in found or without_x or not _maybe_x(found, present)):
-        return
-    if missing:
-        listed = roles.shapes_text(present)
-        free = len(present) - len({*found.values()} & {*present})
-        answerable = free >= sum(name != "x" for name in missing)
-        single = dict(list(present.items())[1:]) if columns and len(present) > 1 else present
-        renaming = _renaming_advice(missing, found, single)
-        if missing == ["theta_q"]:
-            raise source.UnknownArrays(
-                f"A file must hold draws of q at each x, theta_q (N, K, D); missing: theta_q; "
-                f"got: {listed}. Pairs of theta and x alone say nothing of q: draw from it at "
-                f"each x and save the draws beside them. {renaming}".rstrip(),
-                present,
-                answerable=answerable,
-            )
-        raise source.UnknownArrays(
-            f"A file must hold theta (N, D), x (N, ...) and theta_q (N, K, D), or p (n, d) and "
-            f"q (n', d), or probabilities (N, C) and label (N,); missing: {', '.join(missing)}; "
-            f"got: {listed}. Add what is missing. {renaming}{_WITHOUT_X * (missing == ['x'])}",
-            present,
-            answerable=answerable,
-        )
-
-
-_WITHOUT_X = " Where none of them is x: --map x=none, or arrays={'x': 'none'}."
-
-
-def _maybe_x(found: Mapping[str, str], present: Mapping[str, tuple[int, ...]]) -> bool:
-    """Whether an array without a role has as many rows as theta, as x has."""
-    rows = present.get(found["theta"], ())[:1]
-    free = [shape for name, shape in present.items() if name not in found.values()]
-    return any(shape[:1] == rows for shape in free if shape)
-
-
-def assemble_upload(
-    arrays: Mapping[str, NDArray[np.generic]],
-    notes: tuple[str, ...],
-    options: ReadingOptions,
-    declared: Mapping[str, np.dtype[np.generic]],
-) -> Upload:
-    """Assemble an upload from arrays, and check it.
-
-    Args:
-        arrays: the arrays by role.
-        notes: notes on how they were read.
-        options: what a user says about them.
-        declared: the type that each array was saved in, by role.
-
-    Raises:
-        AmbiguousOrder: when N = K and no order is given.
-        UnknownMaxRank: for ranks whose largest value is not given.
-        ValueError: for everything else that cannot be diagnosed.
-    """
-    draws = "theta" in arrays and "theta_q" in arrays
-    if draws or "probabilities" not in arrays or "label" not in arrays:
-        of_classes = [name for name in OF_CLASSES if name in arrays]
-        notes += roles.unread_notes(of_classes, "since they belong to probabilities of classes")
-    if draws:
-        options.check_kind("theta_q")
-        return _table(arrays, notes, options, declared)
-    if "probabilities" in arrays and "label" in arrays:
-        options.check_kind("probabilities")
-        return _probabilities(arrays, notes, options.missing)
-    if "p" in arrays and "q" in arrays:
-        options.check_kind("p and q")
-        return _samples(arrays, notes, declared)
-    options.check_kind("ranks" if "ranks" in arrays else "pit")
-    return _ranks(arrays, notes, options.max_rank)
-
-
-def _table(
-    arrays: Mapping[str, NDArray[np.generic]],
-    notes: tuple[str, ...],
-    options: ReadingOptions,
-    declared: Mapping[str, np.dtype[np.generic]],
-) -> Upload:
-    """The table of draws that these arrays make."""
-    read = read_draw_table(arrays, options, declared)
-    beside, equal = read.beside, read.equal
-    whole = TableUpload(
-        data=read.data,
-        names=(),
-        digest=keys.digest(**read.numbers()),
-        dropped=read.dropped,
-        saved_rows=read.saved_rows,
-        warnings=read.warnings,
-        notes=(*notes, *read.notes),
-        densities={name: array for name, array in beside.items() if not is_quantity(name)},
-        quantities={name: array for name, array in beside.items() if is_quantity(name)},
-        weighting=equal.weighting if equal else None,
-        observed=read.observed,
-        observations=read.own.every,
-        x_rep=read.own.x_rep,
-        around=read.around,
-        discrete=read.discrete,
-        image=read.image,
-        periods=read.periods,
-        bounds=read.ends,
-        mistakes=read.mistakes,
-        corrected=read.corrected,
-        read_as=read.read_as,
-    )
-    return _labelled(whole, read.labels, read.rows.data)
-
-
-def _samples(
-    arrays: Mapping[str, NDArray[np.generic]],
-    notes: tuple[str, ...],
-    declared: Mapping[str, np.dtype[np.generic]],
-) -> Upload:
-    """The two samples that these arrays make."""
-    p, q = (matrix(name, real_numbers(name, arrays[name])) for name in ("p", "q"))
-    if p.shape[1] != q.shape[1]:
-        raise ValueError(
-            f"p (n, d) and q (n', d) must have the same columns; got {p.shape} and {q.shape}. "
-            f"Save the same quantities in both."
-        )
-    (keep_p, dropped_p), (keep_q, dropped_q) = (
-        checks.find_finite_rows({"p": p}),
-        checks.find_finite_rows({"q": q}),
-    )
-    p, q = (a if keep.all() else a[keep] for a, keep in ((p, keep_p), (q, keep_q)))
-    same = float_type.match_precisions({"p": p, "q": q}, declared)
-    p, q = same.arrays["p"], same.arrays["q"]
-    whole = SamplesUpload(
-        data=TwoSamples(_unconditional(p), _unconditional(q)),
-        names=(),
-        digest=keys.digest(**{"0": p, "1": q}),
-        dropped=dropped_p | dropped_q,
-        warnings=(*same.warnings, *unused_array_warnings(arrays)),
-        notes=(*notes, *same.notes),
-    )
-    return _labelled(whole, arrays, whole.data)
-
-
-def _probabilities(
-    arrays: Mapping[str, NDArray[np.generic]], notes: tuple[str, ...], missing: Missing | None
-) -> Upload:
-    """The probabilities of classes that these arrays make."""
-    read = read_probabilities(arrays, missing)
-    names, warning = roles.column_labels(arrays.get("class_names"), "class", read.p.shape[1])
-    m = read.x.shape[1]
-    x_names, told_x = roles.column_labels(read.x_names, "x", m) if m else ((), None)
-    numbers = {"0": read.p, "1": read.classes} | ({"x": read.x} if m else {})
-    return ProbabilitiesUpload(
-        data=ClassProbabilities(read.p, read.classes, read.x),
-        names=names,
-        x_names=x_names,
-        digest=keys.digest(**numbers),
-        dropped=read.dropped,
-        warnings=(*filter(None, (warning, told_x)),),
-        notes=(
-            *notes,
-            *read.notes,
-            *roles.unread_notes(
-                [name for name in arrays if name not in (*OF_CLASSES, *OF_X)],
-                "since probabilities are compared with the true class, over x",
-            ),
-        ),
-    )
-
-
-def _ranks(
-    arrays: Mapping[str, NDArray[np.generic]], notes: tuple[str, ...], max_rank: int | None
-) -> Upload:
-    """The ranks that these arrays hold; rows without one are left out."""
-    read = read_ranks(arrays, max_rank)
-    keep, dropped = checks.find_finite_rows({"ranks": read.ranks.below})
-    ranks = TruthRanks(read.ranks.below[keep], read.ranks.most[keep])
-    beside = [name for name in ("theta", "x") if name in arrays]
-    whole = RanksUpload(
-        data=ranks,
-        names=(),
-        digest=keys.digest(ranks=ranks.below, most=ranks.most),
-        dropped=dropped,
-        warnings=(*read.warnings, *unused_array_warnings(arrays, "since ranks have no draws")),
-        notes=(
-            *notes,
-            *read.notes,
-            *roles.unread_notes(beside, "since ranks without q's draws need neither"),
-        ),
-    )
-    return _labelled(whole, arrays, ranks)
-
-
-def _labelled(
-    whole: Upload,
-    arrays: Mapping[str, NDArray[np.generic]],
-    came: PosteriorTable | TwoSamples | TruthRanks,
-) -> Upload:
-    """The upload with its labels, and with warnings, which name columns by them, of the draws as
-    they came."""
-    d, m = whole.dims
-    theta_names, theta_warning = roles.column_labels(arrays.get("theta_names"), "theta", d)
-    x_names, told_x = roles.column_labels(arrays.get("x_names"), "x", m)
-    warnings = (
-        *filter(None, (theta_warning, told_x)),
-        *checks.data_warnings(came, theta_names, whole.mistakes),
-    )
-    return replace(
-        whole, names=theta_names, x_names=x_names, warnings=(*warnings, *whole.warnings)
-    )
-
-
-def _unconditional(theta: Array) -> Joint:
-    """Draws (n, d) without data: x has no columns."""
-    return Joint(theta, np.empty((len(theta), 0), theta.dtype))
