@@ -270,7 +270,9 @@ def _merged(
         try:
             table.require_roles(found, _all_shapes(members), without_x=without_x)
         except ValueError:
-            raise _refusal(every, "files that do not make whole tables") from None
+            lacking = [role for role in ("theta", "x", "theta_q") if role not in found]
+            advice = table.renaming_advice(lacking, found, _all_shapes(members))
+            raise _refusal(every, "files that do not make whole tables", advice) from None
         once = [r for r in roles if not r.endswith("_names") and len(names.get(r, ())) < 2]
         if twice := sorted({role for role in once if once.count(role) > 1}):
             raise _refusal(every, f"{list_text(twice)} in more than one of them")
@@ -293,7 +295,9 @@ _RENAMING = (
 )
 
 
-def _refusal(parts: Sequence[_TablePart], got: str) -> source.UnknownArrays:
+def _refusal(
+    parts: Sequence[_TablePart], got: str, advice: str = _RENAMING
+) -> source.UnknownArrays:
     """The refusal of files that do not add up to tables, with the arrays of each."""
     holds = "; ".join(
         f"{part.label!r} holds {roles.shapes_text(_all_shapes([part]))}" for part in parts[:9]
@@ -302,7 +306,7 @@ def _refusal(parts: Sequence[_TablePart], got: str) -> source.UnknownArrays:
     return source.UnknownArrays(
         f"Several files must be whole tables, or together make one of theta, x and theta_q (or p "
         f"and q), each once; got {got}: {holds}{more}. Add what is missing, or read one table "
-        f"at a time. {_RENAMING}",
+        f"at a time. {advice}".rstrip(),
         _all_shapes(parts),
     )
 

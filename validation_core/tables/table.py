@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Self, Unpack
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import keys
+from validation_core.shared_arrays import locked
 from validation_core.tables import (
     angles,
     checks,
@@ -97,6 +98,11 @@ class Upload(ABC):
     """Options with which its files were read: `ReadingOptions.said`."""
     as_saved: bool = False
     """Whether draws that look mistaken are said to be meant so."""
+
+    def __post_init__(self) -> None:
+        """Lock its arrays: results are kept under these numbers."""
+        for each in fields(self):
+            object.__setattr__(self, each.name, locked(getattr(self, each.name)))
 
     @property
     def unusable(self) -> bool:
@@ -455,7 +461,7 @@ class ProbabilitiesUpload(Upload):
         return {"probabilities": self.data.p, "label": classes, **x}
 
 
-def _renaming_advice(
+def renaming_advice(
     missing: Sequence[str], found: Mapping[str, str], present: Mapping[str, tuple[int, ...]]
 ) -> str:
     """How to say which arrays have the missing roles, with those that can: the remedy at the end
@@ -529,7 +535,7 @@ def require_roles(
         free = len(present) - len({*found.values()} & {*present})
         answerable = free >= sum(name != "x" for name in missing)
         single = dict(list(present.items())[1:]) if columns and len(present) > 1 else present
-        renaming = _renaming_advice(missing, found, single)
+        renaming = renaming_advice(missing, found, single)
         if missing == ["theta_q"]:
             raise source.UnknownArrays(
                 f"A file must hold draws of q at each x, theta_q (N, K, D); missing: theta_q; "
@@ -541,7 +547,7 @@ def require_roles(
         raise source.UnknownArrays(
             f"A file must hold theta (N, D), x (N, ...) and theta_q (N, K, D), or p (n, d) and "
             f"q (n', d), or probabilities (N, C) and label (N,); missing: {', '.join(missing)}; "
-            f"got: {listed}. Add what is missing. {renaming}{_WITHOUT_X * (missing == ['x'])}",
+            f"got: {listed}. Add what is missing. {renaming}{_WITHOUT_X * (missing == ['x'])}".rstrip(),
             present,
             answerable=answerable,
         )
