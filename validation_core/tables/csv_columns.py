@@ -408,7 +408,7 @@ class _Part(io.RawIOBase):
 
 
 def _end_of_rows(path: Path, begin: int, mark: str) -> int:
-    """Where the last line ends that holds more than marks, which a sheet writes below its table."""
+    """Where the last line ends that holds more than marks, as a sheet's lines below a table do."""
     nothing = mark.encode() + b" \t\r\n"
     with path.open("rb") as file:
         end = size = file.seek(0, io.SEEK_END)
