@@ -3,6 +3,7 @@
 import io
 import json
 import pkgutil
+import re
 import subprocess
 import sys
 from dataclasses import asdict, fields
@@ -182,6 +183,9 @@ def test_results_show_themselves_and_are_saved(found, table, store, tmp_path):
         assert result.figure(result.figures()[0].title) is not None
         with pytest.raises(ValueError, match="The figures here are"):
             result.figure("nothing")
+        title = result.figures()[0].title
+        with pytest.raises(ValueError, match=f"Did you mean {re.escape(repr(title))}"):
+            result.figure(title[:-1])
         for ending in ("html", "json", "csv"):
             path = result.save(tmp_path / f"out.{ending}")
             assert path.stat().st_size
@@ -408,9 +412,16 @@ def test_natural_calls_are_taken_or_refused_in_words(table, store):
         (lambda: npt.diagnose("sbc", table), r"behind the table; got Table\. .*methods=\['sbc'"),
         (lambda: npt.diagnose(table, questions=1), r"behind the table; got int\. .*questions=\["),
         (lambda: npt.power(table, gamma=[0], methods="sbc"), "on a benchmark.*got Table"),
+        (lambda: npt.power("boundary", [0], "sbc", trials="9"), "whole numbers; got '9'"),
+        (
+            lambda: npt.diagnose(*(table.arrays()[name] for name in ("theta", "x", "theta_q"))),
+            r"diagnose\(npt\.Table\(theta, x, theta_q\)\)",
+        ),
     ):
         with pytest.raises(TypeError, match=words):
             call()
+    with pytest.raises(ValueError, match="row's number or the 2 numbers of an x; got str"):
+        npt.ask("observation", table, where="first", store=store, progress=False)
 
 
 def test_a_perturbation_names_its_benchmark(capsys):

@@ -220,6 +220,54 @@ def test_bad_input_is_refused_also_where_others_word_it(line, words, capsys):
     assert words in refused(capsys, *line.split())
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (("diagnos", SAMPLE), "did you mean diagnose?"),
+        (("diagnose", SAMPLE, "--metod", "sbc"), "did you mean --method?"),
+        (("diagnose", SAMPLE, "--raport=a.html"), "did you mean --report?"),
+        (("diagnose", SAMPLE, "--fail-on", "problems"), "did you mean problem?"),
+        (("store", "lss"), "did you mean ls?"),
+        (("compare", SAMPLE, "--sed", "3"), "see python -m validation_core compare --help"),
+    ],
+)
+def test_a_word_that_is_typed_wrong_is_told_the_nearest(line, words, capsys):
+    assert words in refused(capsys, *line)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("--report", "-"), "into a file of a name; got '-'; try result.html"),
+        (("--card", "-"), "try result.png"),
+        (("--datatree", "ranks.csv"), "try ranks.nc"),
+        (("--markdown", "said.html"), "try said.md"),
+        (("--junit", "said.json"), "try said.xml"),
+        (("--figure-width", "3"), "are of --figure"),
+        (("--figure-style", "paper"), "are of --figure"),
+        (("--wait", "3"), "--wait is of --stream"),
+        (("--stream", "--questions", "size"), "got --questions"),
+    ],
+)
+def test_an_option_that_would_be_left_unread_is_refused(
+    given, words, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert words in refused(capsys, "diagnose", SAMPLE, *given)
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("option", "field"), [("perturbation=heavy", "perturbation"), ("dim_x=a", "dim_x")]
+)
+def test_the_value_that_a_refusal_writes_is_one_that_an_option_takes(option, field, capsys):
+    line = ("power", "--benchmark", "gaussian", "--method", "sbc", "--gamma", "0", "--trials", "0")
+    said = refused(capsys, *line, "--set", option)
+    written = said.rstrip(".\n").rpartition("Write ")[2]
+    assert written.startswith(f"{field}=")
+    assert "trials >= 1" in refused(capsys, *line, "--set", written)
+
+
 def test_power_counts_rejections(capsys):
     arguments = [
         "power", "--benchmark", "gaussian", "--set", "perturbation=mean_shift", "--method", "sbc",
@@ -331,7 +379,7 @@ def test_no_result_is_written_over_a_file_that_is_read(capsys, tmp_path):
     before, name = path.read_bytes(), str(path)
     for line in (
         ("diagnose", name, "--json", name),
-        ("diagnose", name, "--markdown", f"{tmp_path}/../{tmp_path.name}/table.npz"),
+        ("diagnose", name, "--json", f"{tmp_path}/../{tmp_path.name}/table.npz"),
         ("observation", name, "--row", "1", "--json", name),
         ("compare", name, name, "--json", name),
         ("mend", name, "--json", name),

@@ -97,6 +97,31 @@ def test_the_row_numbers_that_pandas_writes_are_said_to_be_left_out():
     assert "A column without a name was not read." in upload.notes
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_blank_columns_and_rows_of_a_sheet_are_passed_over(mark, end):
+    content = columns(table())
+    lines = csv(content, mark).decode().splitlines()
+    blank = [line + 3 * mark for line in lines] + 2 * [mark * (len(content) + 2)]
+    plain = tables.read(csv(content))
+    for last in ("", end):
+        upload = tables.read((end.join(blank) + last).encode())
+        assert upload.digest == plain.digest
+        assert "2 more columns without a name: not read." in upload.notes
+    below = tables.read((end.join(lines) + end + 9 * (mark * (len(content) - 1) + end)).encode())
+    assert (below.digest, below.notes) == (plain.digest, plain.notes)
+
+
+def test_the_last_values_of_a_row_may_be_missing():
+    upload = tables.read(csv(columns(table())).rstrip().rpartition(b",")[0] + b",\n")
+    assert upload.digest == tables.read(csv(columns(table()))).digest
+
+
+def test_columns_of_one_name_are_refused_by_it():
+    content = csv(columns(table())).replace(b"x_2", b"x_1", 1)
+    assert "got x_1 more than once" in refusal(content)
+
+
 @pytest.mark.parametrize(
     "rows",
     [

@@ -90,6 +90,12 @@ def torch_tuple():
     return file.getvalue()
 
 
+def npy_of_a_dict():
+    file = io.BytesIO()
+    np.save(file, table(), allow_pickle=True)
+    return file.getvalue()
+
+
 FILES = {
     ".pt": torch_file,
     "-old.pt": old_torch_file,
@@ -98,6 +104,7 @@ FILES = {
     ".feather": feather_file,
     ".nc": netcdf3_file,
     "0.pkl": lambda: pickle.dumps(table(), protocol=0),
+    "-dict.npy": npy_of_a_dict,
     "-frame.pkl": lambda: pickle.dumps(pd.DataFrame(columns(table()))),
     "-lists.parquet": nested_file,
     ".safetensors": lambda: safetensors.numpy.save(table()),

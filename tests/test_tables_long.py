@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import validation_core as npt
-from tests.files import K, N, csv, parquet_file, refusal, table
+from tests.files import K, N, columns, csv, parquet_file, refusal, table
 from validation_core import tables
 from validation_core.tables import UnknownArrays
 from validation_core.tables.long_layout import find_layout, guess_columns
@@ -206,3 +206,13 @@ def test_a_table_that_pandas_wrote_is_read_as_it_is(shared):
     assert (upload.n, upload.k, upload.names) == (80, 30, ("mass", "spin"))
     assert upload.x_names == ("y1", "y2")
     assert npt.diagnose(npt.Table.of(upload), questions=()).verdict == "problem found"
+
+
+@pytest.mark.parametrize("form", ["{stem}.{part}", "{stem}[{part}]"])
+def test_parts_of_an_array_may_be_written_as_r_and_arviz_write_them(form):
+    content = columns(table())
+    renamed = {
+        form.format(stem=stem, part=part) if part else stem: values
+        for (stem, _, part), values in ((n.partition("_"), v) for n, v in content.items())
+    }
+    assert tables.read(csv(renamed)).digest == tables.read(csv(content)).digest

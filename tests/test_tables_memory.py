@@ -3,7 +3,10 @@
 import io
 import subprocess
 import sys
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -67,11 +70,83 @@ def test_a_table_keeps_its_numbers_when_the_arrays_are_filled_anew(kind):
             np.testing.assert_array_equal(array, held[name])
 
 
+def arrays_of(value):
+    """The arrays that a value holds, by name, by field or in a tuple."""
+    if isinstance(value, np.ndarray):
+        return [value]
+    if isinstance(value, Mapping):
+        return [array for part in value.values() for array in arrays_of(part)]
+    if isinstance(value, tuple):
+        return [array for part in value for array in arrays_of(part)]
+    if is_dataclass(value):
+        return [array for one in fields(value) for array in arrays_of(getattr(value, one.name))]
+    return []
+
+
 def test_a_tables_arrays_cannot_be_written_into():
-    arrays = npt.Table(**table()).arrays()
-    for array in arrays.values():
-        with pytest.raises(ValueError, match="read-only"):
-            array[:] = 0
+    given = table(log_q=np.zeros(N), log_q_draws=np.zeros((N, K)), x_o=np.zeros(3))
+    rng = np.random.default_rng(0)
+    weights = {"log_w": rng.standard_normal(N), "log_w_draws": rng.standard_normal((N, K))}
+    made = [
+        npt.Table(**given, bounds={"theta_1": (-99, 99)}),
+        npt.Table(**table(**weights)),
+        npt.Table.samples(given["theta"], given["theta"] + 1),
+        npt.Table.ranks(rng.integers(0, 9, (N, 2)), 8),
+        npt.Table.classes(rng.dirichlet([1, 1], N), np.arange(N) % 2),
+    ]
+    again = [replace(one.upload, names=("a", "b")) for one in made]
+    for upload in (*(one.upload for one in made), *again):
+        held = arrays_of(upload)
+        assert held
+        for array in held:
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0
+    for one in made:
+        for array in one.arrays().values():
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"names": ["a", None]}, "Give '' for a column"),
+        ({"names": 5}, "Try names="),
+        ({"quantities": ["sum"]}, "Quantities are given by name; got list"),
+        ({"theta": "theta.npy"}, r"load it first: numpy.load\('theta.npy'\)"),
+        ({"theta_q": Path("q.npy")}, r"load it first: numpy.load\('q.npy'\)"),
+    ],
+)
+def test_what_is_given_in_place_of_names_or_arrays_is_refused_with_what_to_give(change, words):
+    with pytest.raises(ValueError, match=words):
+        npt.Table(**table() | change)
+
+
+def test_names_may_be_none_or_numbers():
+    assert npt.Table(**table(), names=None, x_names=None).names == ("theta_1", "theta_2")
+    numbered = npt.Table(**table(), names=pd.DataFrame(table()["theta"]).columns)
+    assert (numbered.names, numbered.warnings) == (("0", "1"), npt.Table(**table()).warnings)
+
+
+def test_arrays_in_another_order_are_said_to_be_exchanged():
+    theta, x, q = (table()[name] for name in ("theta", "x", "theta_q"))
+    for wrong in ((q, x, theta), (q, theta, x), (theta, q, x)):
+        with pytest.raises(ValueError, match="exchanged: the order is theta, x, theta_q"):
+            npt.Table(*wrong)
+    with pytest.raises(ValueError, match="Or exchange theta and x"):
+        npt.Table(x, theta, q)
+
+
+def test_draws_of_different_numbers_are_cut_to_the_shortest_however_few_most_have():
+    arrays = table()
+    few = [draws[: 5 + i % 7] for i, draws in enumerate(arrays["theta_q"])]
+    made = npt.Table(arrays["theta"], arrays["x"], few)
+    assert (made.n, made.k) == (N, 5)
+    for row, draws in zip(made.upload.data.q, few, strict=True):
+        assert {*map(tuple, row)} <= {*map(tuple, draws)}
+    failed = [draws[: 1 if i % 7 == 0 else K - i % 3] for i, draws in enumerate(arrays["theta_q"])]
+    made = npt.Table(arrays["theta"], arrays["x"], failed)
+    assert (made.n, made.k) == (N - len(failed[::7]), K - 2)
 
 
 def test_a_dict_of_arrays_for_each_parameter_names_them():
@@ -180,6 +255,9 @@ def test_frames_that_are_no_draws_or_no_numbers_are_refused_with_a_line_that_wor
     line = f"theta_q.to_numpy().reshape({N}, -1, 2)"
     assert line in str(caught.value)
     same(npt.Table(arrays["theta"], arrays["x"], eval(line, {"theta_q": flat})))
+    with pytest.raises(ValueError, match="simulation and draw in its index") as caught:
+        npt.Table(arrays["theta"], arrays["x"], flat[:-1])
+    assert "reshape" not in str(caught.value)
     x = pd.DataFrame(arrays["x"], columns=list("uvw"))
     for column in (pd.Categorical(["a", "b"] * (N // 2)), pd.Timestamp("2026-01-01")):
         with pytest.raises(ValueError, match="words or dates in its column 'kind'") as caught:

@@ -84,6 +84,15 @@ def test_a_refusal_of_several_files_says_what_each_holds(given, words):
     assert words in refusal(packed)
 
 
+def test_a_refusal_of_several_files_names_the_array_that_is_missing():
+    arrays = table()
+    given = [(f"{name}.npy", npy(arrays[role])) for name, role in
+             {"parameters": "theta", "x": "x", "post": "theta_q"}.items()]  # fmt: skip
+    assert "--map theta_q=post on the command line, arrays={'theta_q': 'post'}" in refusal(given)
+    ((_, upload, _),) = tables.read_files(given, arrays={"theta_q": "post"})
+    assert upload.digest == tables.read(npz(arrays)).digest
+
+
 def test_a_broken_file_among_several_is_named():
     message = refusal([("good.npz", npz(table())), ("bad.npz", b"PK\x03\x04")])
     assert message.startswith("In the file 'bad':")

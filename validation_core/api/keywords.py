@@ -112,7 +112,21 @@ def _check_progress(progress: object) -> None:
         )
 
 
+def _check_count(count: object) -> None:
+    """Refuse what is no number of trials, points or draws.
+
+    Raises:
+        TypeError: for what is no whole number and not None.
+    """
+    if count is not None and not isinstance(count, Integral):
+        raise TypeError(
+            f"Trials, points, draws and networks are whole numbers; got {count!r}. Give one, such "
+            "as 200."
+        )
+
+
 _CHECKS: Mapping[str, Callable[[object], None]] = {
+    **dict.fromkeys(("trials", "n", "k", "networks"), _check_count),
     "alpha": _check_alpha,
     "budget": _check_budget,
     "progress": _check_progress,

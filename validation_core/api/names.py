@@ -79,8 +79,8 @@ def resolve_method(
     if not isinstance(name, str | Method):
         raise TypeError(
             "A method is its name or an object of METHODS, and comes before the data; got "
-            f"{type(name).__name__}. Try npt.run('sbc', table), of arrays with table = "
-            "npt.Table(theta, x, theta_q)."
+            f"{type(name).__name__}. Try npt.run('sbc', table); arrays make a table first: "
+            "npt.diagnose(npt.Table(theta, x, theta_q))."
         )
     if not isinstance(name, str):
         return replace(name, **options) if options else name

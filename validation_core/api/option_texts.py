@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from validation_core.keys import Specification
@@ -43,11 +44,12 @@ def parse_fields(kind: type[Specification], options: Sequence[str]) -> dict[str,
                 f"Options of {kind.__name__} are {', '.join(fields) or 'none'}; got {name!r}. "
                 f"{remedy}"
             )
-        read[name] = _value(name, text, hints[name])
+        read[name] = _value(fields[name], text, hints[name])
     return read
 
 
-def _value(name: str, text: str, kind: object) -> object:
+def _value(field: dataclasses.Field[object], text: str, kind: object) -> object:
+    name = field.name
     choices = get_args(kind) if get_origin(kind) is Literal else ()
     if choices and text in map(str, choices):
         return next(choice for choice in choices if str(choice) == text)
@@ -58,9 +60,15 @@ def _value(name: str, text: str, kind: object) -> object:
             return kind(text)
         except ValueError:
             pass
-    names = map(option_text, (False, True) if kind is bool else choices)
-    wanted = " or ".join(names) or getattr(kind, "__name__", str(kind))
-    raise ValueError(f"{name} must be {wanted}; got {text!r}. Write {name}=value.")
+    names = list(map(option_text, (False, True) if kind is bool else choices))
+    wanted = " or ".join(names) or _KINDS.get(kind, str(kind))
+    example = next(iter(get_close_matches(text, names, 1)), option_text(field.default))
+    if field.default is dataclasses.MISSING and example not in names:
+        example = "VALUE"
+    raise ValueError(f"{name} must be {wanted}; got {text!r}. Write {name}={example}.")
+
+
+_KINDS: dict[object, str] = {int: "a whole number", float: "a number", str: "a text"}
 
 
 def option_text(value: object) -> str:

@@ -129,6 +129,7 @@ class Result(ABC):
         """
         from validation_core.diagnosis.questions.calibration import CalibrationQuestion
         from validation_core.diagnosis.questions.calibration.figure_names import USUAL_NAMES
+        from validation_core.text import did_you_mean
 
         figures = self.figures()
         titles = [drawing.title for drawing in figures]
@@ -140,7 +141,9 @@ class Result(ABC):
         if isinstance(place, int) and -len(figures) <= place < len(figures):
             return figures[place]
         listed = "; ".join(dict.fromkeys(titles)) or "none"
-        remedy = "Name one of them, or its place."
+        remedy = did_you_mean(str(title), [*titles, *USUAL_NAMES])
+        if not remedy.startswith("Did"):
+            remedy = "Name one of them, or its place."
         if title in USUAL_NAMES:
             remedy = (
                 f'It is a figure of the question "{CalibrationQuestion.name}". {self._asking()}'
@@ -169,7 +172,7 @@ class Result(ABC):
         writers, suffix = self._writers(), path.suffix.lower()
         if suffix not in writers:
             raise ValueError(
-                f"{self.title} is saved as {', '.join(writers)}; got {path.name}. Choose one of "
+                f"A result is saved as {', '.join(writers)}; got {path.name}. Choose one of "
                 "these endings."
             )
         path.write_bytes(writers[suffix]())

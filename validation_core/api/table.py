@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Unpack, cast
 
@@ -102,8 +103,8 @@ class Table:
         x: ArrayLike | None,
         theta_q: ArrayLike,
         *,
-        names: Sequence[str] = (),
-        x_names: Sequence[str] = (),
+        names: Sequence[str] | None = None,
+        x_names: Sequence[str] | None = None,
         x_summary: ArrayLike | None = None,
         x_shape: Sequence[int] | None = None,
         log_q: ArrayLike | None = None,
@@ -164,7 +165,7 @@ class Table:
         return table
 
     @classmethod
-    def samples(cls, p: ArrayLike, q: ArrayLike, *, names: Sequence[str] = ()) -> Table:
+    def samples(cls, p: ArrayLike, q: ArrayLike, *, names: Sequence[str] | None = None) -> Table:
         """Make a table of two plain samples without conditioning.
 
         Args:
@@ -179,7 +180,11 @@ class Table:
 
     @classmethod
     def ranks(
-        cls, ranks: ArrayLike, max_rank: ArrayLike | None = None, *, names: Sequence[str] = ()
+        cls,
+        ranks: ArrayLike,
+        max_rank: ArrayLike | None = None,
+        *,
+        names: Sequence[str] | None = None,
     ) -> Table:
         """Make a table of ranks of true values among q's draws, or of PIT values, without draws.
 
@@ -202,8 +207,8 @@ class Table:
         label: ArrayLike,
         x: ArrayLike | None = None,
         *,
-        names: Sequence[str] = (),
-        x_names: Sequence[str] = (),
+        names: Sequence[str] | None = None,
+        x_names: Sequence[str] | None = None,
     ) -> Table:
         """Make a table of probabilities of classes, such as models, for `reliability`.
 
@@ -323,15 +328,22 @@ class Table:
         return f"Table({self.n} rows, {draws} of q at each, {count_text(d, 'parameter')}, {data})"
 
 
-def _labels(names: Sequence[str]) -> list[str] | None:
+def _labels(names: Sequence[str] | None) -> list[str] | None:
     """Labels of columns, from a list, an array or an index of pandas; None for none.
 
     Raises:
-        ValueError: for one text.
+        ValueError: for one text, what is no list, or a list with None.
     """
-    if isinstance(names, str):
-        raise ValueError(f"Names are a list of texts; got {names!r}. Try names=[{names!r}].")
-    return list(names) or None
+    if names is None:
+        return None
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ValueError(f"Names are a list of texts; got {names!r}. Try names=['{names}'].")
+    listed = list(names)
+    if None in listed:
+        raise ValueError(
+            f"Names are a list of texts; got {listed!r}. Give '' for a column without a name."
+        )
+    return [str(name) if isinstance(name, Integral) else name for name in listed] or None
 
 
 def _quantity_arrays(
@@ -342,6 +354,11 @@ def _quantity_arrays(
     Raises:
         ValueError: for what is neither a pair of arrays nor a function, or a function that fails.
     """
+    if not isinstance(quantities, Mapping):
+        raise ValueError(
+            f"Quantities are given by name; got {type(quantities).__name__}. Try quantities="
+            "{'sum': lambda theta, x: theta.sum(axis=1)}."
+        )
     arrays = arrays_of(plain_values(in_order_of_theta(given).values).values)
     out: dict[str, NDArray[np.generic]] = {}
     for name, quantity in quantities.items():

@@ -30,8 +30,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, NoReturn
@@ -64,9 +66,21 @@ COMMANDS = (
 )
 
 
+_CHOICES = re.compile(r"invalid choice: '(?P<typed>.*)' \(choose from (?P<known>.*)\)")
+
+
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
+        choice = _CHOICES.search(message)
+        if choice:
+            message += _nearest(choice["typed"], re.findall(r"[\w-]+", choice["known"]))
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def _nearest(typed: str, known: Sequence[str]) -> str:
+    """The known word that was probably meant, to follow a refusal; empty where none is near."""
+    near = get_close_matches(typed, known, 1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 class _Command(_Parser):
@@ -80,7 +94,12 @@ class _Command(_Parser):
         if self._add is not None:
             add, self._add = resolve_name(f"validation_core.cli.{self._add}"), None
             add(self)
-        return super().parse_known_args(args, namespace)
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:  # refused here, where its options are known
+            typed = unknown[0].partition("=")[0]
+            nearest = _nearest(typed, [*self._option_string_actions])
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{nearest}")
+        return parsed, unknown
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -25,7 +25,7 @@ from validation_core.cli.options import (
     write_json_text,
 )
 from validation_core.cli.process import tell
-from validation_core.cli.stream import add_stream_options, run_stream
+from validation_core.cli.stream import WAIT, add_stream_options, run_stream
 from validation_core.diagnosis import Diagnosis, findings
 from validation_core.diagnosis.card import CARD_ENDINGS
 from validation_core.diagnosis.outcome import EXIT_CODES, Outcome, outcome
@@ -161,9 +161,24 @@ def add(parser: argparse.ArgumentParser) -> None:
         help="of --figure; paper: no title, letters of 8 points, a journal's column wide",
     )
     option("--figure-width", type=_width, metavar="INCHES", help="of the whole figure of --figure")
-    option("--datatree", type=Path, metavar="PATH.nc", help="write the ranks as ArviZ reads them")
-    option("--markdown", type=Path, metavar="PATH.md", help="write a summary, as of a CI job")
-    option("--junit", type=Path, metavar="PATH.xml", help="write the verdict as a test report")
+    option(
+        "--datatree",
+        type=parse_path(".nc"),
+        metavar="PATH.nc",
+        help="write the ranks as ArviZ reads them",
+    )
+    option(
+        "--markdown",
+        type=parse_path(".md", ".markdown", ".txt"),
+        metavar="PATH.md",
+        help="write a summary, as of a CI job",
+    )
+    option(
+        "--junit",
+        type=parse_path(".xml"),
+        metavar="PATH.xml",
+        help="write the verdict as a test report",
+    )
     add_json_option(parser)
     gate = parser.add_argument_group(
         "gate",
@@ -197,6 +212,7 @@ def _run(chosen: argparse.Namespace) -> int:
     """
     if chosen.stream:
         return run_stream(chosen)
+    _check_used(chosen)
     wanted, questions = _wanted(chosen.method), _asked(chosen.questions)
     names = [name for name, _ in chosen.figure]
     table = read_table(chosen.files, chosen)
@@ -246,6 +262,23 @@ def _run(chosen: argparse.Namespace) -> int:
     if said != "mistake":
         _save_figures(result, chosen)  # a title that none has is an error beside the verdict
     return EXIT_CODES[said] if said in ("mistake", *_FAILING[chosen.fail_on]) else 0
+
+
+def _check_used(chosen: argparse.Namespace) -> None:
+    """Refuse options of other options that are not given.
+
+    Raises:
+        ValueError: for the first of them.
+    """
+    if not chosen.figure and (chosen.figure_width or chosen.figure_style != "screen"):
+        raise ValueError(
+            "--figure-style and --figure-width are of --figure; got none. Name one: --figure "
+            "ecdf=ecdf.pdf."
+        )
+    if chosen.wait != WAIT:
+        raise ValueError(
+            "--wait is of --stream; got a whole table. Add --stream, or leave it out."
+        )
 
 
 def _reliability(table: Table, chosen: argparse.Namespace) -> None:

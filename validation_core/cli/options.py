@@ -41,6 +41,10 @@ def parse_path(*endings: str) -> Callable[[str], Path]:
 
     def parse(text: str) -> Path:
         path = Path(text)
+        if text in ("", "-"):
+            raise argparse.ArgumentTypeError(
+                f"this is written into a file of a name; got {text!r}; try result{endings[0]}"
+            )
         if path.suffix and path.suffix.lower() not in endings:
             raise argparse.ArgumentTypeError(
                 f"this is written as {' or '.join(endings)}; got {text!r}; try "

@@ -62,7 +62,8 @@ def run_stream(chosen: argparse.Namespace) -> int:
     Raises:
         ValueError: for rows that cannot be read, none at all, or options that a stream has not.
     """
-    if unused := [name for name in _WITHOUT if getattr(chosen, name)]:
+    unused = [name for name in _WITHOUT if getattr(chosen, name)]
+    if unused := unused + ["questions"] * (chosen.questions != "usual"):
         raise ValueError(
             f"A stream is one test of rows as they come; got --{', --'.join(unused)}. Leave these "
             "out, or leave --stream out for a diagnosis of a whole table."

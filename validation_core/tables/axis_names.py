@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 SIMULATIONS = frozenset(
     {"sim", "sims", "sim_id", "simulation", "simulations", "simulation_id", "dataset", "datasets"}
@@ -33,6 +34,11 @@ _ROW_LABEL = re.compile(r"|unnamed: \d+|level_\d+|\.\.\.1")
 def plain_name(column: str) -> str:
     """A column's name without capitals, blanks and R's leading point."""
     return column.strip().lower().lstrip(".")
+
+
+def starting(names: Iterable[str], stem: str) -> tuple[str, ...]:
+    """Return the columns `stem`, and those of its parts: `stem_1`, R's `stem.1`, `stem[1]`."""
+    return tuple(name for name in names if re.match(rf"{stem}(?:[_.[]|$)", name))
 
 
 def is_row_label(column: str) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
+from validation_core.tables.axis_names import starting
 from validation_core.tables.columns import FileColumns, check_column_names
 from validation_core.tables.source import size_text
 
@@ -44,8 +45,8 @@ class CheckedColumns:
             )
 
     def starting(self, stem: str) -> list[str]:
-        """Return the names of the columns `stem` and `stem_...`."""
-        return [name for name in self.types if name == stem or name.startswith(f"{stem}_")]
+        """Return the names of the columns `stem` and of its parts, as `stem_1`."""
+        return list(starting(self.types, stem))
 
     def numeric(self, without: Collection[str] = ()) -> list[str]:
         """Return the names of the columns of numbers, but for those in `without`.

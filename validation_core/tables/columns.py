@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -100,10 +101,15 @@ def check_column_names(names: Sequence[str]) -> None:
     Raises:
         ValueError: where they are.
     """
-    if len(names) > COLUMNS or len({*names}) < len(names) or not names:
+    if len(names) > COLUMNS or not names:
         raise ValueError(
-            f"A table must have 1 to {COLUMNS:,} columns, each under its own name; got "
-            f"{len(names):,} under {len({*names}):,} names. Rename or leave out some."
+            f"A table must have 1 to {COLUMNS:,} columns; got {len(names):,}. Leave out some, or "
+            "save arrays with numpy.savez."
+        )
+    if again := [name for name, times in Counter(names).items() if times > 1]:
+        raise ValueError(
+            f"A table must have each column under its own name; got {roles.names_text(again)} "
+            "more than once. Rename or leave out some."
         )
 
 

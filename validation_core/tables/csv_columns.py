@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
@@ -22,6 +23,7 @@ from validation_core.tables.columns import (
     words_of,
 )
 from validation_core.tables.source import BROKEN
+from validation_core.text import count_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,7 +98,10 @@ class CsvColumns:
         rows = lines[at:]
         self._names = _as_many([field.lstrip("# ").strip() for field in fields], rows, self._mark)
         _check_first_row(self._names, rows, self._mark)
-        check_column_names(self._names)
+        named = [i for i, name in enumerate(self._names) if name or "" not in self._names[:i]]
+        check_column_names([self._names[i] for i in named])
+        if blank := len(self._names) - len(named):  # of a sheet, beside its table
+            self.notes += (f"{count_text(blank, 'more column')} without a name: not read.",)
         some = _looked_at(rows, self._mark)
         self._decimal = _decimal([field for row in some for field in row])
         if (units := _units_end(rows, len(self._names), self._mark, self._decimal)) is not None:
@@ -109,24 +114,31 @@ class CsvColumns:
             _check_points(self._names, some, self._mark)
         texts = _texts(rows, len(self._names), self._mark, self._decimal)
         self.columns = [
-            Column(name, None if name == "" or text else _FLOAT)
-            for name, text in zip(self._names, texts, strict=True)
+            Column(self._names[i], None if self._names[i] == "" or texts[i] else _FLOAT)
+            for i in named
         ]
-        count, self._quoted, plain, self._odd = _scanned(path, self._begin, self._mark)
+        self._end = _end_of_rows(path, self._begin, self._mark)
+        with self._opened() as file:
+            count, self._quoted, plain, self._odd = _scanned(file, self._mark)
         if self._mark == _SPACES:
             plain, self._odd = False, True
         self.rows = count if plain else self._count()
 
+    @contextmanager
+    def _opened(self) -> Iterator[_Part]:
+        """The file's rows, without lines of names before and blank ones after them."""
+        with self._path.open("rb") as file:
+            yield _Part(file, self._begin, self._end)
+
     def _count(self) -> int:
         """The number of rows where lines do not tell: of those that are left, or by the parser."""
         if self._odd and not self._quoted:
-            with self._path.open("rb") as file:
-                file.seek(self._begin)
+            with self._opened() as file:
                 rows = _Cleaned(file, self._mark, self._quoted)
                 pieces = iter(lambda: rows.read(_CSV_BLOCK), b"")
                 ends = [(piece.count(b"\n"), piece[-1:]) for piece in pieces]
             return sum(count for count, _ in ends) + bool(ends and ends[-1][1] != b"\n")
-        return sum(batch.num_rows for batch in self._parsed(self._names[:1], text=True))
+        return sum(batch.num_rows for batch in self._parsed([max(self._names)], text=True))
 
     def _parsed(self, wanted: Sequence[str], *, text: bool = False) -> Iterator[pa.RecordBatch]:
         """Some columns in pieces, as numbers or as bytes of text.
@@ -138,8 +150,7 @@ class CsvColumns:
         from pyarrow import csv as arrow
 
         try:
-            with self._path.open("rb") as file:
-                file.seek(self._begin)
+            with self._opened() as file:
                 rows = _Cleaned(file, self._mark, self._quoted) if self._odd else file
                 with arrow.open_csv(
                     pa.PythonFile(rows, mode="r"),
@@ -378,20 +389,54 @@ class _Scan(NamedTuple):
     """Whether some may be comments or blank but for spaces."""
 
 
-def _scanned(path: Path, begin: int, mark: str) -> _Scan:
-    """Count the lines of a file from a byte on, and look for what makes them no rows."""
+class _Part(io.RawIOBase):
+    """The bytes of a stream from one place to another."""
+
+    def __init__(self, stream: BinaryIO, begin: int, end: int) -> None:
+        stream.seek(begin)
+        self._stream, self._left = stream, max(0, end - begin)
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        piece = self._stream.read(
+            self._left if size is None or size < 0 else min(size, self._left)
+        )
+        self._left -= len(piece)
+        return piece
+
+
+def _end_of_rows(path: Path, begin: int, mark: str) -> int:
+    """Where the last line ends that holds more than marks, as a sheet's lines below a table do."""
+    nothing = mark.encode() + b" \t\r\n"
+    with path.open("rb") as file:
+        end = size = file.seek(0, io.SEEK_END)
+        while end > begin:
+            start = max(begin, end - _HEAD)
+            file.seek(start)
+            held = file.read(end - start).rstrip(nothing)
+            end = start + len(held)
+            if held:
+                break
+        file.seek(end)
+        rest = file.read(size - end) if size - end < _CSV_BLOCK else file.readline(_CSV_BLOCK)
+    line = re.search(rb"\r\n?|\n", rest)
+    return end + line.end() if line and end > begin else size
+
+
+def _scanned(file: _Part, mark: str) -> _Scan:
+    """Count the lines of a file, and look for what makes them no rows."""
     count, last, quoted, plain, odd = 0, b"\n", False, True, False
     blank = (b"\n#", b"\n ", b"\r#", b"\r ", *((b"\n\t", b"\r\t") if mark != "\t" else ()))
-    with path.open("rb") as file:
-        file.seek(begin)
-        while piece := file.read(_CSV_BLOCK):
-            count += piece.count(b"\n")
-            joined = last + piece
-            quoted = quoted or b'"' in piece
-            odd = odd or any(begin in joined for begin in blank)
-            bare = joined.count(b"\r", 0, -1) != joined.count(b"\r\n")
-            plain = plain and not (bare or b"\n\n" in joined or b"\n\r" in joined)
-            last = piece[-1:]
+    while piece := file.read(_CSV_BLOCK):
+        count += piece.count(b"\n")
+        joined = last + piece
+        quoted = quoted or b'"' in piece
+        odd = odd or any(begin in joined for begin in blank)
+        bare = joined.count(b"\r", 0, -1) != joined.count(b"\r\n")
+        plain = plain and not (bare or b"\n\n" in joined or b"\n\r" in joined)
+        last = piece[-1:]
     return _Scan(count + (last != b"\n"), quoted, plain and not quoted and not odd, odd)
 
 
@@ -403,7 +448,7 @@ class _Cleaned(io.RawIOBase):
     parser to refuse.
     """
 
-    def __init__(self, stream: BinaryIO, mark: str, quoted: bool) -> None:
+    def __init__(self, stream: _Part, mark: str, quoted: bool) -> None:
         self._stream = stream
         self._rest = self._ready = b""
         comment = rb"" if quoted else rb"#(?!N/?A)[^\n]*|"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,8 @@ from validation_core.tables.draw_order import draws_at, kept_columns
 from validation_core.types import Array, Integers
 
 FEWEST = 10
-"""Draws that a row must have to be kept where draws are cut to the shortest."""
+"""Draws that a row must have to be kept where draws are cut to the shortest, if most have more
+than twice as many."""
 _SHARE = 0.1  # of rows: fewer that end early are failures, and are left out
 
 
@@ -27,18 +29,19 @@ def cut_to_shortest(q: Array) -> CutDraws:
     """Cut draws (N, K, D) that NaN pads at the end of K to as many as the shortest row has, picked
     at random.
 
-    Rows with fewer than 10 are not counted: they keep their NaN, and are left out as others are.
+    Rows with fewer than 10, or half as many as most rows have, are not counted: they keep their
+    NaN, and are left out as others are.
     A row's number of draws must not depend on what they are, as it does not where a sampler is
     stopped by time or thinned: the draws that are left are then draws of q.
     """
-    if len(q) == 0 or q.shape[1] <= FEWEST or np.isfinite(q[:, -1]).all():
+    if len(q) == 0 or np.isfinite(q[:, -1]).all():
         return CutDraws(q)
     gaps = np.isnan(q)
     gap = np.asarray(gaps.all(axis=2))
     if (gap != gaps.any(axis=2)).any() or (gap[:, :-1] & ~gap[:, 1:]).any():
         return CutDraws(q)
     counts = (~gap).sum(axis=1)
-    enough = counts >= FEWEST
+    enough = counts >= max(1, min(FEWEST, math.ceil(np.median(counts) / 2)))
     padded = enough & (counts < q.shape[1])
     if padded.sum() <= _SHARE * len(q):
         return CutDraws(q)

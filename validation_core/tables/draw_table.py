@@ -261,13 +261,17 @@ def _saved(arrays: Arrays, options: ReadingOptions) -> _Saved:
     """The arrays as rows, x as columns, every row with as many draws."""
     arrays, order, turned_axes = axes.upright(arrays, options.order)
     arrays, image = _flat(arrays)
+    _check_exchanged_theta(arrays)
     theta = matrix("theta", real_numbers("theta", arrays["theta"]))
     columns = read_x(arrays, len(theta), options.missing)
     made = {"x_o": columns.observed, "x_names": columns.names}
     arrays = {**arrays, **{name: array for name, array in made.items() if array is not None}}
     n, d = theta.shape
     exchanged = _exchanged(arrays, (n, d))
-    q, saved_order = draws_array(real_numbers("theta_q", arrays["theta_q"]), n, d, order)
+    draws = real_numbers("theta_q", arrays["theta_q"])
+    x_has_them = columns.x.shape[1] == draws.shape[-1]
+    hint = " Or exchange theta and x: the order is theta, x, theta_q." if x_has_them else ""
+    q, saved_order = draws_array(draws, n, d, order, hint=hint)
     cut = draw_counts.cut_to_shortest(q)
     sizes = n, q.shape[1]
     densities, density_warnings = read_densities(arrays, sizes, saved_order, cut.columns)
@@ -295,6 +299,25 @@ def _saved(arrays: Arrays, options: ReadingOptions) -> _Saved:
     )
 
 
+_IN_ORDER = "They seem to be exchanged: the order is theta, x, theta_q."
+
+
+def _check_exchanged_theta(arrays: Arrays) -> None:
+    """Refuse theta with the shape of draws, where x or theta_q has the shape of theta.
+
+    Raises:
+        ValueError: where they can be nothing else than exchanged.
+    """
+    theta = arrays["theta"].shape
+    for name in ("theta_q", "x"):
+        other = arrays[name].shape if name in arrays else ()
+        if len(theta) == 3 and theta[1] > 1 and other == (theta[0], theta[2]):
+            raise ValueError(
+                f"theta must have shape (N, D); got {theta}, and {name} has that shape: {other}. "
+                f"{_IN_ORDER}"
+            )
+
+
 def _exchanged(arrays: Arrays, size: tuple[int, int]) -> tuple[str, ...]:
     """A warning where x has the shape of draws and theta_q one row for each x: theta has `size`.
 
@@ -309,7 +332,7 @@ def _exchanged(arrays: Arrays, size: tuple[int, int]) -> tuple[str, ...]:
     if q[1] != d:
         raise ValueError(
             f"theta_q must have shape (N, K, D) = ({n}, K, {d}); got {q}, and x has that shape: "
-            f"{x}. They seem to be exchanged: the order is theta, x, theta_q."
+            f"{x}. {_IN_ORDER}"
         )
     return (
         f"theta_q has one draw at each x, and x has the shape of many, {x}. If they are "

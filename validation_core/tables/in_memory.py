@@ -128,6 +128,11 @@ def _numbers(name: str, value: Any) -> NDArray[np.generic]:
     Raises:
         ValueError: for what cannot be one.
     """
+    if isinstance(value, str | Path):
+        raise ValueError(
+            f"{name} must be an array of numbers; got the text {roles.label(str(value))!r}. Where "
+            f"it names a file of one array, load it first: numpy.load({str(value)!r})."
+        )
     try:
         array = array_of(value)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -224,9 +229,18 @@ def _numbered(frame: Any, name: str, theta: Any) -> tuple[Any, tuple[int, int]]:
     raise ValueError(
         f"A frame of draws must have the numbers of simulation and draw in its index, as many "
         f"draws for each of the {n:,} simulations; got {name} with {len(frame):,} rows and no "
-        f"such index. Where the draws of a simulation follow each other, give "
-        f"{name}.to_numpy().reshape({n}, -1, {len(frame.columns)})."
+        f"such index. {_rows_as_draws(name, frame.shape, n)}"
     )
+
+
+def _rows_as_draws(name: str, shape: tuple[int, ...], n: int) -> str:
+    """The line that gives the rows of a frame of this shape to N simulations, where they fit."""
+    if n and not shape[0] % n:
+        return (
+            f"Where the draws of a simulation follow each other, give "
+            f"{name}.to_numpy().reshape({n}, -1, {shape[1]})."
+        )
+    return "Give an array (N, K, D), draw k at x_i in theta_q[i, k]."
 
 
 def _read_dataset(value: Any, **options: Unpack[Reading]) -> Upload:

@@ -19,6 +19,7 @@ from validation_core.tables.axis_names import (
     SIMULATION_COLUMNS,
     is_row_label,
     plain_name,
+    starting,
 )
 from validation_core.tables.chosen import Chosen, resolve_names
 
@@ -131,7 +132,7 @@ def find_layout(
     spent = {sim, *draw, *beside.values(), *([marker] if marker else [])}
     free = [name for name in free if name not in spent and not _is_row_label(name)]
     pairs = _pairs(free, given)
-    x = tuple(given["x"]) if "x" in given else _starting(free, "x")
+    x = tuple(given["x"]) if "x" in given else starting(free, "x")
     if pairs:
         truths, drawn = zip(*pairs, strict=True)
         marker = marker if "truth" in given else None
@@ -139,7 +140,7 @@ def find_layout(
         return LongLayout(
             sim, draw, marker, truths, drawn, own if own or "x" in given else None, beside
         )
-    theta = tuple(given.get("theta", given.get("theta_q", ()))) or _starting(free, "theta")
+    theta = tuple(given.get("theta", given.get("theta_q", ()))) or starting(free, "theta")
     if not theta and marker is not None:
         theta = tuple(name for name in free if name not in x)
     if not theta or not (draw or marker):
@@ -172,9 +173,9 @@ def guess_columns(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return {
         "sim": (sim,) if sim else (),
         "draw": draw,
-        "theta": _starting(free, "theta"),
+        "theta": starting(free, "theta"),
         "theta_q": (),
-        "x": _starting(free, "x"),
+        "x": starting(free, "x"),
     }
 
 
@@ -228,16 +229,11 @@ def _first(names: Sequence[str], wanted: Iterable[str]) -> str | None:
     return min(fits, key=lambda name: plain_name(name) != ordered[0], default=None)
 
 
-def _starting(names: Sequence[str], stem: str) -> tuple[str, ...]:
-    """The columns `stem` and `stem_...`."""
-    return tuple(name for name in names if name == stem or name.startswith(f"{stem}_"))
-
-
 def _is_row_label(name: str) -> bool:
     return is_row_label(name) or plain_name(name) == "index"
 
 
 def without_stem(column: str, stem: str) -> str:
     """The name of a column without its stem: `theta_mass` is `mass`, `theta_1` stays."""
-    rest = column.removeprefix(f"{stem}_")
+    rest = column.removeprefix(f"{stem}_").removeprefix(f"{stem}.")
     return column if rest.isdigit() or not rest else rest

@@ -83,7 +83,14 @@ class NpyFile:
     def __init__(self, path: Path, stem: str) -> None:
         self._path = path
         with path.open("rb") as file:
-            self._headers = {stem: _header(file, path.stat().st_size, stem)}
+            header = _header(file, path.stat().st_size, stem)
+        if header.dtype.hasobject and header.shape == ():
+            raise ValueError(
+                "A .npy file must hold an array of plain numbers; got a pickled Python object, "
+                "which is never loaded. Where it is a dict of arrays, and you trust it: "
+                "numpy.savez('table.npz', **numpy.load('FILE', allow_pickle=True).item())."
+            )
+        self._headers = {stem: header}
 
     def headers(self) -> Mapping[str, ArrayHeader]:
         return self._headers

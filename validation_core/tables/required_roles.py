@@ -47,19 +47,19 @@ def require_roles(
         free = len(present) - len({*found.values()} & {*present})
         answerable = free >= sum(name != "x" for name in missing)
         single = dict(list(present.items())[1:]) if columns and len(present) > 1 else present
-        renaming = _renaming_advice(missing, found, single)
+        renaming = f" {renaming_advice(missing, found, single)}".rstrip()
         if missing == ["theta_q"]:
             raise UnknownArrays(
                 f"A file must hold draws of q at each x, theta_q (N, K, D); missing: theta_q; "
                 f"got: {listed}. Pairs of theta and x alone say nothing of q: draw from it at "
-                f"each x and save the draws beside them. {renaming}".rstrip(),
+                f"each x and save the draws beside them.{renaming}",
                 present,
                 answerable=answerable,
             )
         raise UnknownArrays(
             f"A file must hold theta (N, D), x (N, ...) and theta_q (N, K, D), or p (n, d) and "
             f"q (n', d), or probabilities (N, C) and label (N,); missing: {', '.join(missing)}; "
-            f"got: {listed}. Add what is missing. {renaming}{_WITHOUT_X * (missing == ['x'])}",
+            f"got: {listed}. Add what is missing.{renaming}{_WITHOUT_X * (missing == ['x'])}",
             present,
             answerable=answerable,
         )
@@ -72,7 +72,7 @@ def _maybe_x(found: Mapping[str, str], present: Mapping[str, tuple[int, ...]]) -
     return any(shape[:1] == rows for shape in free if shape)
 
 
-def _renaming_advice(
+def renaming_advice(
     missing: Sequence[str], found: Mapping[str, str], present: Mapping[str, tuple[int, ...]]
 ) -> str:
     """How to say which arrays have the missing roles, with those that can: the remedy at the end

@@ -30,7 +30,7 @@ from validation_core.tables.reading import (
     read,
     refusals_in_words,
 )
-from validation_core.tables.required_roles import require_roles
+from validation_core.tables.required_roles import renaming_advice, require_roles
 from validation_core.tables.source import LIMIT, ArrayHeader, Order
 from validation_core.tables.uploads import Upload
 from validation_core.text import list_text
@@ -271,7 +271,9 @@ def _merged(
         try:
             require_roles(found, _all_shapes(members), without_x=without_x)
         except ValueError:
-            raise _refusal(every, "files that do not make whole tables") from None
+            lacking = [role for role in ("theta", "x", "theta_q") if role not in found]
+            advice = renaming_advice(lacking, found, _all_shapes(members))
+            raise _refusal(every, "files that do not make whole tables", advice) from None
         once = [r for r in roles if not r.endswith("_names") and len(names.get(r, ())) < 2]
         if twice := sorted({role for role in once if once.count(role) > 1}):
             raise _refusal(every, f"{list_text(twice)} in more than one of them")
@@ -294,7 +296,9 @@ _RENAMING = (
 )
 
 
-def _refusal(parts: Sequence[_TablePart], got: str) -> source.UnknownArrays:
+def _refusal(
+    parts: Sequence[_TablePart], got: str, advice: str = _RENAMING
+) -> source.UnknownArrays:
     """The refusal of files that do not add up to tables, with the arrays of each."""
     holds = "; ".join(
         f"{part.label!r} holds {roles.shapes_text(_all_shapes([part]))}" for part in parts[:9]
@@ -303,7 +307,7 @@ def _refusal(parts: Sequence[_TablePart], got: str) -> source.UnknownArrays:
     return source.UnknownArrays(
         f"Several files must be whole tables, or together make one of theta, x and theta_q (or p "
         f"and q), each once; got {got}: {holds}{more}. Add what is missing, or read one table "
-        f"at a time. {_RENAMING}",
+        f"at a time. {advice}".rstrip(),
         _all_shapes(parts),
     )
 

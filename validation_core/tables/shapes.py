@@ -108,7 +108,9 @@ def holds_rows(shape: tuple[int, ...], m: int) -> bool:
     return any(math.prod(shape[i:]) == m for i in range(len(shape) + 1))
 
 
-def draws_array(q: Array, n: int, d: int, order: Order | None = None) -> tuple[Array, Order]:
+def draws_array(
+    q: Array, n: int, d: int, order: Order | None = None, *, hint: str = ""
+) -> tuple[Array, Order]:
     """Bring q's draws to the shape (N, K, D).
 
     Args:
@@ -116,6 +118,7 @@ def draws_array(q: Array, n: int, d: int, order: Order | None = None) -> tuple[A
         n: number of rows of theta.
         d: number of columns of theta.
         order: order of the first two axes; None to find it by their lengths.
+        hint: what else may be wrong where theta has other parameters.
 
     Returns:
         the draws (N, K, D), and the order in which they were saved.
@@ -129,7 +132,7 @@ def draws_array(q: Array, n: int, d: int, order: Order | None = None) -> tuple[A
     if last != d or n not in (first, second):
         raise ValueError(
             f"theta_q must have shape (N, K, D) with N = {n} and D = {d} as theta has; got "
-            f"{q.shape}. {_axes_remedy(full.shape, n, d)}"
+            f"{q.shape}. {_axes_remedy(full.shape, n, d)}{hint}"
         )
     if order is None and first == second == n > 1:
         raise AmbiguousOrder(

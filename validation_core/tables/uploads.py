@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.shared_arrays import locked
 from validation_core.tables import angles, corrections, discrete, draw_order, ranges, shared_draws
 from validation_core.tables.corrections import Correction
 from validation_core.tables.discrete import saved_marks
@@ -77,6 +78,11 @@ class Upload(ABC):
     """Options with which its files were read: `ReadingOptions.said`."""
     as_saved: bool = False
     """Whether draws that look mistaken are said to be meant so."""
+
+    def __post_init__(self) -> None:
+        """Lock its arrays: results are kept under these numbers."""
+        for each in fields(self):
+            object.__setattr__(self, each.name, locked(getattr(self, each.name)))
 
     @property
     def unusable(self) -> bool:

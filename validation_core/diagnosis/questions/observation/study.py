@@ -56,7 +56,13 @@ class ObservationPoint:
             return cls(row=_middles[upload])
         if isinstance(where, int | np.integer):
             return cls(row=upload.row_saved_at(int(where)))
-        x_o = np.asarray(where, dtype=np.float64).ravel()
+        try:
+            x_o = np.asarray(where, dtype=np.float64).ravel()
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"An observation is a row's number or the {m} numbers of an x; got "
+                f"{type(where).__name__}. Give one of these."
+            ) from None
         if x_o.shape != (m,) or not np.isfinite(x_o).all():
             bad = int((~np.isfinite(x_o)).sum())
             raise ValueError(
