@@ -51,7 +51,8 @@ def test_a_figure_of_power_has_a_panel_for_each_size_and_one_network_for_all_gam
     assert [(panel.dim_x, panel.dim_theta) for panel in panels] == list(DIMENSIONS)
     untrained, *trained = colt_paper.figure_sweeps(panels[0])
     assert [sweep.networks for sweep in (untrained, *trained)] == [1, 3, 3, 3]
-    assert {sweep.networks for sweep in colt_paper.figure_sweeps(panels[1])} == {1}
+    assert [sweep.networks for sweep in colt_paper.figure_sweeps(panels[1])] == [1, 3, 3, 3]
+    assert {sweep.networks for sweep in colt_paper.figure_sweeps(panels[-1])} == {1}
     for sweep in (untrained, *trained):
         assert sweep.for_all_gammas
         assert sweep.gammas == panels[0].gammas

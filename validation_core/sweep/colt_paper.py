@@ -51,7 +51,7 @@ FIGURE_3: tuple[Perturbation, ...] = (
 """Errors of the paper's Figure 3, straight and curved."""
 ANISOTROPIC = (
     "With the anisotropic error C2ST leads CoLT in 3 dimensions of x and θ (at 0.5 by 100% to "
-    "84%) and in 10 (96% to 38%, at 1.5 by 100% to 86%). With x in 50 and θ in 10 CoLT rises to "
+    "84%) and in 10 (96% to 37%, at 1.5 by 100% to 87%). With x in 50 and θ in 10 CoLT rises to "
     "99.5%, and C2ST stays between 2.5% and 5%. In 100 no test finds it: CoLT rejects 4.5% to 6% "
     "at every gamma above 0, C2ST 4% to 5.5%."
 )
