@@ -66,7 +66,7 @@ def rows_of(result, names):
     return QUESTION.rows(result, Names(names), CLAIMED)
 
 
-def made(n=100, k=10, d=2, seed=0):
+def made(n=100, k=20, d=2, seed=0):
     rng = np.random.default_rng(seed)
     theta = rng.standard_normal((n, d))
     x = theta + rng.standard_normal((n, d))
@@ -333,7 +333,7 @@ def test_all_widths_are_told_by_the_width_that_q_needs(store):
 
 
 @pytest.mark.usefixtures("_few_trials")
-@pytest.mark.parametrize(("n", "k", "d"), [(5, 2, 1), (12, 2, 3), (60, 2, 1), (60, 3, 2)])
+@pytest.mark.parametrize(("n", "k", "d"), [(5, 20, 1), (12, 20, 3), (60, 20, 2)])
 def test_small_tables_are_answered(n, k, d, store):
     found = run(made(n, k, d), store)
     assert len(found.injections) == 3 + (d > 1)

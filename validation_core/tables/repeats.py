@@ -31,6 +31,12 @@ _MOST = 0.5  # of rows
 _FADED, _BLUR = np.exp(-1), 0.05  # correlation that shows how fast it fades; its least estimate
 _STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, 200, 300, 500)
 _PRINTED = 200  # numbers looked at for how many digits they have
+_COMPARED = 20_000  # draws that tell whether a parameter's are often equal
+_TIED = 0.002  # share of a row's draws from which on they are
+
+EqualDraws = Literal["values", "rows"]
+"""Equal draws of a row: at values that other rows have too, such as whole numbers, or repeated in
+their row alone, as after resampling or in a chain that stays."""
 
 
 def is_on_grid(column: Array) -> bool:
@@ -53,6 +59,24 @@ def _of_few_digits(values: Array) -> bool:
         some = values[np.linspace(0, len(values) - 1, min(len(values), _PRINTED)).astype(np.intp)]
         printed = np.array([float(f"{value:.3g}") for value in some])
         return bool((printed.astype(np.float32) == some.astype(np.float32)).all())
+
+
+def equal_draws(q: Array) -> list[EqualDraws | None]:
+    """How draws (N, K, D) of a row are equal, for each parameter; None where hardly any are."""
+    some = np.sort(q[: max(2, _COMPARED // q.shape[1])], axis=1)
+    found: list[EqualDraws | None] = [None] * q.shape[2]
+    if some.shape[1] < 2:
+        return found
+    for j in np.flatnonzero((some[:, 1:] == some[:, :-1]).mean(axis=(0, 1)) > _TIED).tolist():
+        own = some[..., j]
+        shared = 2 * len(np.unique(own)) < own.size / _repeats(own)
+        found[j] = "values" if shared or is_on_grid(own.ravel()) else "rows"
+    return found
+
+
+def _repeats(ordered: Array) -> float:
+    """How often a value of rows (n, K), each ascending, stands in its row."""
+    return ordered.size / (len(ordered) + np.count_nonzero(ordered[:, 1:] != ordered[:, :-1]))
 
 
 def row_codes(rows: Array) -> NDArray[np.intp]:

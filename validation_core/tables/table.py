@@ -21,6 +21,7 @@ from validation_core.tables import (
     draw_order,
     float_type,
     ranges,
+    repeats,
     roles,
     shared_draws,
     source,
@@ -300,6 +301,11 @@ class TableUpload(Upload):
     @cached_property
     def groups(self) -> Integers | None:
         return shared_draws.shared_draw_groups(self.data)
+
+    @cached_property
+    def repeats_draws(self) -> bool:
+        """Whether draws repeat within their row, and not because they lie on a grid."""
+        return "rows" in repeats.equal_draws(self.data.q)
 
     @property
     def n(self) -> int:
