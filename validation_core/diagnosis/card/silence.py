@@ -190,9 +190,7 @@ def _bias(inputs: CardInputs) -> InjectionPower | None:
 def _possible(inputs: CardInputs) -> str:
     result = inputs.of(CalibrationQuestion)
     if result is None:
-        question = CalibrationQuestion()
-        unasked = inputs.asked.state(question, inputs.diagnosis.upload) == "not asked"
-        return "Not known. " * unasked + inputs.why_not(question)
+        return inputs.why_not(CalibrationQuestion())
     known = [errors for errors in result.parameters if errors.ratio.known]
     if not known:
         return "Too few rows to say how far q could be off."
