@@ -208,6 +208,23 @@ def test_questions_that_were_not_asked_are_said_alike(tmp_path):
     assert facts["Where"] == 'Not asked (questions=["over_x"]).'
 
 
+@pytest.mark.parametrize(("n", "k", "d"), [(60, 1, 1), (40, 3, 4), (300, 1, 2), (100, 30, 2)])
+def test_what_is_still_possible_is_what_the_answer_leaves_open(n, k, d, tmp_path):
+    """One draw at each x tells a bias though no width, and an open end of one parameter counts."""
+    rng = np.random.default_rng(1)
+    theta, q = rng.standard_normal((n, d)), rng.standard_normal((n, k, d))
+    unknown = npt.Table(theta, rng.standard_normal((n, 1)), q)
+    how = {"progress": False, "store": Store(tmp_path)}
+    result = npt.diagnose(unknown, ["omnibus:learned=false"], "size", **how)
+    assert result.verdict != "problem found"
+    possible = words(result.card)[0]["Still possible"].rstrip(".")
+    answer = result["size"].sentences[0]
+    assert possible.lower() in answer.lower() or possible.startswith("Too few rows or draws")
+    assert possible.startswith("Too few") == (
+        answer.endswith("a bias of any size (95% intervals).")
+    )
+
+
 @pytest.mark.parametrize("sizes", [{"k": 1}, {"d": 1}, {"n": 30, "k": 2, "d": 5}])
 def test_every_shape_that_is_rejected_has_its_picture(sizes, tmp_path):
     upload = table(shift=3.0, **sizes)

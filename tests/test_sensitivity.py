@@ -303,6 +303,7 @@ def test_all_parameters_at_once_are_found_sooner_and_told_apart(store):
         "bias", "too_narrow", "missing_mode"
     ]  # fmt: skip
     assert "posterior sd in theta_1 would be found" in say(alone, ())[0]
+    assert not re.search("(one|all) parameter", say(alone, ())[-1]), "there is but one"
 
 
 def staying(share, n=100, k=40):

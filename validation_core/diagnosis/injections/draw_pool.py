@@ -157,9 +157,7 @@ class DrawPool:
         return self.mean + self.sd * transform_rows(self.chol, white)
 
 
-def _rounded(
-    values: NDArray[np.generic], draws: Array, theta: Array, uniform: Array
-) -> Array:
+def _rounded(values: NDArray[np.generic], draws: Array, theta: Array, uniform: Array) -> Array:
     """Either value (V,), ascending, next to theta, by a uniform number, so that the mean is theta.
 
     What is less than a step beyond the ends of its row's draws (K, ...) stays there, as no true
