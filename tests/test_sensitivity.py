@@ -422,6 +422,22 @@ def test_a_bias_of_counts_is_not_found_by_the_ties_that_it_breaks():
     assert verdict_power(upload, "bias", 0.4) > 0.9
 
 
+def rounded(wide):
+    """Draws to a hundredth of q's width, over a prior that is so many times as wide."""
+    rng = np.random.default_rng(0)
+    x = wide * rng.standard_normal((333, 2))
+    q = np.round(x[:, None] + rng.standard_normal((333, 60, 2)), 2)
+    return Upload.of({"theta": q[:, 0], "x": x, "theta_q": q})
+
+
+def test_a_bias_of_rounded_draws_is_not_found_by_the_ties_that_it_makes():
+    upload = rounded(30)
+    assert QUESTION.obstacle(upload) is None
+    assert verdict_power(upload, "bias_all", 0.01) < 0.15
+    assert verdict_power(upload, "bias_all", 0.4) > 0.9
+    assert "repeat at their x" in QUESTION.obstacle(rounded(100)), "few rows share a tick"
+
+
 @pytest.mark.usefixtures("_few_trials")
 def test_whole_numbers_and_constants_are_answered(store):
     arrays = made().arrays()

@@ -72,7 +72,7 @@ class SensitivityQuestion(Question["Sensitivity"]):
             return (
                 "It moves a draw that plays the true value; got draws that repeat at their x, as "
                 "in a chain that stays, so that a moved one would be known by having no equal. "
-                "Thin the chain until no draw repeats."
+                "Bring draws that differ: thin a chain, save all digits."
             )
         return injection_obstacle(upload)
 
