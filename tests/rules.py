@@ -94,7 +94,10 @@ def of_open(found: Diagnosis, answers: Answers, asked: Asked, card: Card) -> lis
         question = by_name[name]
         if name in answers:
             continue
-        if not lines[label].endswith(asked.why(question, found.upload)):
+        why = asked.why(question, found.upload)
+        if sum(line.endswith(why) for line in lines.values()) > 1 and "Not known" in lines[label]:
+            wrong.append(f"one reason is told twice: {why}")
+        if not lines[label].endswith((why, "The reason is the same.")):
             wrong.append(f"{label} without an answer says {lines[label]!r}")
         if asked.state(question, found.upload) == "not asked" and "Not asked" not in lines[label]:
             wrong.append(f"{label} was not asked, and says {lines[label]!r}")

@@ -190,8 +190,8 @@ def test_what_cannot_be_asked_is_no_finding(tmp_path, capsys):
     result = npt.diagnose(sharing(), *asked, progress=False, store=Store(tmp_path))
     facts, _ = words(result.card)
     assert result.verdict == "no problem found"
-    for label in ("Still possible", "Where"):
-        assert facts[label].startswith("Not known. Rows must be independent")
+    assert facts["Still possible"].startswith("Not known. Rows must be independent")
+    assert facts["Where"] == "Not known. The reason is the same."
     (record,) = result.records
     assert record.statistic < 0  # more than one as clear is expected by chance
     print_diagnosis(result)
@@ -200,10 +200,29 @@ def test_what_cannot_be_asked_is_no_finding(tmp_path, capsys):
     assert "−log p" not in printed
 
 
-def test_an_unasked_size_is_not_what_is_still_possible(tmp_path):
+def test_questions_that_were_not_asked_are_said_alike(tmp_path):
     how = {"questions": "none", "progress": False, "store": Store(tmp_path)}
     result = npt.diagnose(table(n=300), ["omnibus:learned=false"], **how)
-    assert words(result.card)[0]["Still possible"] == 'Not known. Not asked (questions=["size"]).'
+    facts, _ = words(result.card)
+    assert facts["Still possible"] == 'Not asked (questions=["size"]).'
+    assert facts["Where"] == 'Not asked (questions=["over_x"]).'
+
+
+@pytest.mark.parametrize(("n", "k", "d"), [(60, 1, 1), (40, 3, 4), (300, 1, 2), (100, 30, 2)])
+def test_what_is_still_possible_is_what_the_answer_leaves_open(n, k, d, tmp_path):
+    """One draw at each x tells a bias though no width, and an open end of one parameter counts."""
+    rng = np.random.default_rng(1)
+    theta, q = rng.standard_normal((n, d)), rng.standard_normal((n, k, d))
+    unknown = npt.Table(theta, rng.standard_normal((n, 1)), q)
+    how = {"progress": False, "store": Store(tmp_path)}
+    result = npt.diagnose(unknown, ["omnibus:learned=false"], "size", **how)
+    assert result.verdict != "problem found"
+    possible = words(result.card)[0]["Still possible"].rstrip(".")
+    answer = result["size"].sentences[0]
+    assert possible.lower() in answer.lower() or possible.startswith("Too few rows or draws")
+    assert possible.startswith("Too few") == (
+        answer.endswith("a bias of any size (95% intervals).")
+    )
 
 
 @pytest.mark.parametrize("sizes", [{"k": 1}, {"d": 1}, {"n": 30, "k": 2, "d": 5}])

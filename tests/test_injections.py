@@ -482,13 +482,3 @@ def test_draws_that_differ_are_moved_as_they_are():
     np.testing.assert_array_equal(
         moved, INJECTIONS["bias_all"].apply(of, which(), 0.1, stream(0, "bias"))
     )
-
-
-def test_repeated_draws_stay_repeated():
-    """Chains repeat a draw: a truth between two of them would be found by that alone."""
-    of = pool(k=20)
-    of = DrawPool(np.repeat(of.q, 3, axis=1), of.x)
-    places = which(3, N, 60)
-    moved = INJECTIONS["bias_all"].tables(of, places, 0.3, stream(0, "bias"))[1]
-    assert (moved[:, :, None] == of.q).any(2).all()
-    assert (moved != of.take(places)).mean() > 0.1

@@ -1,6 +1,7 @@
 """The map over x: exact tests, the right place and sign, and x of any shape."""
 
 import json
+import re
 import tracemalloc
 from dataclasses import replace
 
@@ -608,11 +609,28 @@ def disc(centre, radius, ends, *, outside=False):
          "counts is 1000310 ± 250 and exposure is 4.9 ± 0.5"),
         (Stretch(None, -1.0236), "counts < −1.02"),
         (Stretch(1e5, None), "counts ≥ 100000"),
+        (Stretch(2_451_545.27, None, spread=3.1), "counts ≥ 2451545.3"),
+        (disc((2_451_545.27, 4.9), (2.0, 7.4), ((None, 2_451_547.27), (None, None))),
+         "counts < 2451547.3"),
     ],
 )  # fmt: skip
 def test_a_region_is_told_in_readable_numbers_by_what_excludes_something(ranks, region, text):
     place = replace(part(ranks).pairs[0], region=region, along="x", which=0)
     assert region_text(place, (), ("counts", "exposure")) == text
+
+
+@pytest.mark.parametrize("middle", [0.0, 2_451_545.0])
+def test_the_single_end_of_a_region_excludes_the_rows_that_it_is_said_to(middle):
+    """A date in days was told to three digits, which all rows or none lie beyond."""
+    table = normals(n=400, m=1, seed=4)
+    off = np.array([1.5, 0.0]) * (table.x > 0.4)
+    moved = PosteriorTable(table.theta + off, table.x.astype(float) + middle, table.q)
+    place = find_errors_over_x(upload_of(moved), 0, nulls=199).worst[0]
+    text = region_text(place, (), ("day",))
+    found = re.fullmatch(r"day (<|≥) ([\d.−]+)", text)
+    end = float(found[2].replace("−", "-"))
+    inside = moved.x[:, 0] < end if found[1] == "<" else moved.x[:, 0] >= end
+    assert inside.mean() == pytest.approx(place.share, abs=0.01), text
 
 
 def test_of_few_draws_it_is_said_how_many_lie_beyond_if_q_is_right():

@@ -31,6 +31,13 @@ _MOST = 0.5  # of rows
 _FADED, _BLUR = np.exp(-1), 0.05  # correlation that shows how fast it fades; its least estimate
 _STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, 200, 300, 500)
 _PRINTED = 200  # numbers looked at for how many digits they have
+_COMPARED = 20_000  # draws that tell whether a parameter's are often equal
+_TIED = 0.002  # share of a row's draws from which on they are
+_ELSEWHERE = 0.6  # of the repeated values, that other rows have where rows show all ticks
+
+EqualDraws = Literal["values", "rows"]
+"""Equal draws of a row: at values of a grid, such as whole numbers, or repeated in their row, as
+after resampling, in a chain that stays, or where rounding leaves each row ticks of its own."""
 
 
 def is_on_grid(column: Array) -> bool:
@@ -53,6 +60,25 @@ def _of_few_digits(values: Array) -> bool:
         some = values[np.linspace(0, len(values) - 1, min(len(values), _PRINTED)).astype(np.intp)]
         printed = np.array([float(f"{value:.3g}") for value in some])
         return bool((printed.astype(np.float32) == some.astype(np.float32)).all())
+
+
+def equal_draws(q: Array) -> list[EqualDraws | None]:
+    """How draws (N, K, D) of a row are equal, for each parameter; None where hardly any are.
+
+    Numbers that are rounded, to whole ones or by the precision that a network computed in, are
+    equal because they lie on ticks: other rows have most of the values that stand twice in a row.
+    """
+    some = np.sort(q[: max(2, _COMPARED // q.shape[1])], axis=1)
+    equal = some[:, 1:] == some[:, :-1]
+    found: list[EqualDraws | None] = [None] * q.shape[2]
+    if some.shape[1] < 2:
+        return found
+    for j in np.flatnonzero(equal.mean(axis=(0, 1)) > _TIED).tolist():
+        again = np.pad(equal[..., j], ((0, 0), (1, 0)))  # equal to the draw before
+        values, rows = np.unique(some[~again, j], return_counts=True)
+        elsewhere = rows[values.searchsorted(some[again, j])] > 1
+        found[j] = "values" if elsewhere.mean() > _ELSEWHERE else "rows"
+    return found
 
 
 def row_codes(rows: Array) -> NDArray[np.intp]:

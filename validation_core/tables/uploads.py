@@ -12,7 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.shared_arrays import locked
-from validation_core.tables import angles, corrections, discrete, draw_order, ranges, shared_draws
+from validation_core.tables import (
+    angles,
+    corrections,
+    discrete,
+    draw_order,
+    ranges,
+    repeats,
+    shared_draws,
+)
 from validation_core.tables.corrections import Correction
 from validation_core.tables.discrete import saved_marks
 from validation_core.tables.options import Reading, ReadingOptions
@@ -280,6 +288,11 @@ class TableUpload(Upload):
     @cached_property
     def groups(self) -> Integers | None:
         return shared_draws.shared_draw_groups(self.data)
+
+    @cached_property
+    def repeats_draws(self) -> bool:
+        """Whether draws repeat within their row, and not because they lie on a grid."""
+        return "rows" in repeats.equal_draws(self.data.q)
 
     @property
     def n(self) -> int:

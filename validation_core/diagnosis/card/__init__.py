@@ -14,7 +14,7 @@ from functools import cached_property
 
 from validation_core import codec
 from validation_core.diagnosis.card.content import CardState, Fact
-from validation_core.diagnosis.card.inputs import CardInputs
+from validation_core.diagnosis.card.inputs import CardInputs, reasons_once
 from validation_core.diagnosis.card.mistake import mistake_content
 from validation_core.diagnosis.card.problem import problem_content
 from validation_core.diagnosis.card.silence import silence_content
@@ -106,7 +106,7 @@ def diagnosis_card(diagnosis: Diagnosis, answers: Answers, asked: Asked | None =
         state,
         _UNENDED if state == "testing" and not asked.running else _TITLES[state],
         typeset(" ".join((sure, *_corrected(diagnosis), *_scope(diagnosis)))),
-        tuple(Fact(fact.label, typeset(fact.text)) for fact in facts),
+        tuple(Fact(fact.label, typeset(fact.text)) for fact in reasons_once(facts)),
         tuple(typeset(step) for step in steps),
         draw_picture,
         _loaded(diagnosis),

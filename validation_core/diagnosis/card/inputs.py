@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, cast
 
+from validation_core.diagnosis.card.content import Fact
 from validation_core.diagnosis.questions import Answers, AnyQuestion, Asked, Names
 from validation_core.diagnosis.questions.calibration import CalibrationQuestion
 from validation_core.diagnosis.questions.calibration.claimed import claimed_errors
@@ -30,7 +31,19 @@ R = TypeVar("R")
 ProblemKind = Literal["bias", "width", "mode", "pair", "mass", "magnitude", "quantity", "test"]
 _RARER = 10.0  # times the p of a change over x: then an error everywhere is the finding
 _OF_PARAMETERS = ("means", "widths", "shapes", "pairs")
+_UNKNOWN = "Not known. "
 _CLEARER = 2.0  # times the z of single parameters: then two, or a quantity, are the finding
+
+
+def reasons_once(facts: Sequence[Fact]) -> tuple[Fact, ...]:
+    """The facts, why something is not known in the first alone that has that reason."""
+    told: set[str] = set()
+    out = []
+    for fact in facts:
+        again = fact.text in told and fact.text.startswith(_UNKNOWN)
+        out.append(Fact(fact.label, f"{_UNKNOWN}The reason is the same.") if again else fact)
+        told.add(fact.text)
+    return tuple(out)
 
 
 class Problem(NamedTuple):
@@ -81,7 +94,7 @@ class CardInputs:
         """Why a question has no answer; where it can have none, that nothing is known first."""
         upload = self.diagnosis.upload
         unknown = self.asked.state(question, upload) == "impossible"
-        return "Not known. " * unknown + self.asked.why(question, upload)
+        return _UNKNOWN * unknown + self.asked.why(question, upload)
 
     @cached_property
     def alike(self) -> bool:

@@ -11,7 +11,7 @@ from validation_core.diagnosis.card.inputs import CardInputs
 from validation_core.diagnosis.card.ranks import ranks_content
 from validation_core.diagnosis.questions import AnyQuestion
 from validation_core.diagnosis.questions.calibration import CalibrationQuestion
-from validation_core.diagnosis.questions.calibration.words import sizes_left
+from validation_core.diagnosis.questions.calibration.words import sizes_left, widest_bias
 from validation_core.diagnosis.questions.cause import CauseQuestion
 from validation_core.diagnosis.questions.over_x import OverXQuestion
 from validation_core.diagnosis.questions.sensitivity import SensitivityQuestion
@@ -190,13 +190,11 @@ def _bias(inputs: CardInputs) -> InjectionPower | None:
 def _possible(inputs: CardInputs) -> str:
     result = inputs.of(CalibrationQuestion)
     if result is None:
-        question = CalibrationQuestion()
-        unasked = inputs.asked.state(question, inputs.diagnosis.upload) == "not asked"
-        return "Not known. " * unasked + inputs.why_not(question)
-    known = [errors for errors in result.parameters if errors.ratio.known]
-    if not known:
-        return "Too few rows to say how far q could be off."
-    return f"{capitalise(sizes_left(known))}."
+        return inputs.why_not(CalibrationQuestion())
+    some = any(errors.ratio.known for errors in result.parameters)
+    if not some and math.isinf(widest_bias(result.parameters)):
+        return "Too few rows or draws to say how far q could be off."
+    return f"{capitalise(sizes_left(result.parameters))}."
 
 
 def _nowhere(inputs: CardInputs) -> str:

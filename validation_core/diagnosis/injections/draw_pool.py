@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.pieces import slices
 from validation_core.rng import stream
+from validation_core.tables.repeats import equal_draws
 from validation_core.types import Array
 
 DrawIndices = NDArray[np.intp]
@@ -20,8 +21,6 @@ S = TypeVar("S", bound=np.generic)
 _ROWS = 256  # worked on at a time
 _GROUP = 0.05  # of a row's draws, that are a group
 _GAP = 3.0  # times their width, between two groups far apart
-_COMPARED = 20_000  # draws that tell whether a parameter's are often equal
-_TIED = 0.002  # share of a row's draws from which on they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,18 +118,13 @@ class DrawPool:
         return left[:, :10][:, size[:10] > 1e-6 * size[0]] * np.sqrt(len(x))
 
     @cached_property
-    def _ties(self) -> tuple[NDArray[np.generic] | Literal["rows"] | None, ...]:
-        """Of each parameter the values (V,) that draws have where those of a row are often equal:
-        `rows` where draws are repeated in their row alone, None where hardly any are equal."""
-        some = np.sort(self.q[: max(2, _COMPARED // self.q.shape[1])], axis=1)
-        equal = (
-            (some[:, 1:] == some[:, :-1]).mean(axis=(0, 1)) > _TIED if some.shape[1] > 1 else []
+    def _values(self) -> tuple[NDArray[np.generic] | None, ...]:
+        """Of each parameter the values (V,) that draws have where those of a row are often equal,
+        None where hardly any are, or where they repeat in their row alone."""
+        return tuple(
+            np.unique(self.q[..., j]) if how == "values" else None
+            for j, how in enumerate(equal_draws(self.q))
         )
-        ties: list[NDArray[np.generic] | Literal["rows"] | None] = [None] * self.q.shape[2]
-        for j in np.flatnonzero(equal).tolist():
-            shared = 2 * len(np.unique(some[..., j])) < some[..., j].size / _repeats(some[..., j])
-            ties[j] = np.unique(self.q[..., j]) if shared else "rows"
-        return tuple(ties)
 
     def on_values(self, theta: Array, rng: np.random.Generator) -> Array:
         """Truths (T, n, D) at values that draws have, of parameters whose draws are often equal.
@@ -139,18 +133,11 @@ class DrawPool:
         whole numbers are found by that alone, whatever else is wrong with q.
         """
         out = theta
-        for j, values in enumerate(self._ties):
+        for j, values in enumerate(self._values):
             if values is None:
                 continue
             out, uniform = out.copy() if out is theta else out, rng.random(theta.shape[:2])
-            q, width = self.q[..., j], self.width[:, j]
-            if isinstance(values, str):
-                for i, own in enumerate(q):
-                    out[:, i, j] = _rounded(
-                        np.unique(own), own, theta[:, i, j], uniform[:, i], float(width[i])
-                    )
-            else:
-                out[..., j] = _rounded(values, q.T, theta[..., j], uniform)
+            out[..., j] = _rounded(values, self.q[..., j].T, theta[..., j], uniform)
         return out
 
     def take(self, which: DrawIndices) -> Array:
@@ -170,19 +157,11 @@ class DrawPool:
         return self.mean + self.sd * transform_rows(self.chol, white)
 
 
-def _repeats(ordered: Array) -> float:
-    """How often a value of rows (n, K), each ascending, stands in its row."""
-    return ordered.size / (len(ordered) + np.count_nonzero(ordered[:, 1:] != ordered[:, :-1]))
-
-
-def _rounded(
-    values: NDArray[np.generic], draws: Array, theta: Array, uniform: Array, reach: float = 0.0
-) -> Array:
+def _rounded(values: NDArray[np.generic], draws: Array, theta: Array, uniform: Array) -> Array:
     """Either value (V,), ascending, next to theta, by a uniform number, so that the mean is theta.
 
-    What is less than a step, or `reach`, beyond the ends of its row's draws (K, ...) stays there,
-    as no true value may lie farther out (counts below those in x); what is farther goes on in
-    steps.
+    What is less than a step beyond the ends of its row's draws (K, ...) stays there, as no true
+    value may lie farther out (counts below those in x); what is farther goes on in steps.
     """
     if len(values) < 2:
         return theta
@@ -196,7 +175,7 @@ def _rounded(
     beyond = theta - end
     outside = end + step * np.floor(beyond / step + uniform)
     inside = np.where(beyond == 0, inside, end)
-    return np.where(np.abs(beyond) < max(step, reach), inside, outside)
+    return np.where(np.abs(beyond) < step, inside, outside)
 
 
 def draw_parameter(d: int, rng: np.random.Generator) -> int:

@@ -18,7 +18,9 @@ _FEWEST_TRIALS = 40  # trials of the widest tables
 _RANKED = 100_000  # ranks of one trial that allow all trials; larger tables get fewer
 NUMBERS_SCORED = 3_000_000
 """Numbers of q's draws that are scored: 5000 rows of 10 parameters keep 60 draws."""
-_FEWEST_DRAWS = 20  # draws at each x that are kept whatever the size
+FEWEST_DRAWS = 20
+"""Draws at each x that are kept whatever the size, and that power is told of: of fewer, one of
+which plays the true value, the others tell neither q's centre nor its width."""
 
 
 def trial_count(n: int, d: int, ranked: int = _RANKED) -> int:
@@ -47,6 +49,17 @@ def self_made_obstacle(upload: Upload) -> str | None:
     return method_obstacle(SBC(), upload) or upload_obstacle(upload)
 
 
+def injection_obstacle(upload: Upload) -> str | None:
+    """Why no defect of a known size can be put into an upload's own draws; None where it can."""
+    reason = self_made_obstacle(upload)
+    if reason or upload.k >= FEWEST_DRAWS:
+        return reason
+    return (
+        f"It measures defects by the centre and the width of q's draws at each x, which takes at "
+        f"least {FEWEST_DRAWS}; got {upload.k}. Upload more draws at each x."
+    )
+
+
 def thin_draws(upload: TableUpload) -> TableUpload:
     """The upload, of large tables with fewer draws at each x, evenly spaced in their order.
 
@@ -55,7 +68,7 @@ def thin_draws(upload: TableUpload) -> TableUpload:
     """
     data = upload.data
     n, k, d = data.q.shape
-    most = min(k, max(_FEWEST_DRAWS, NUMBERS_SCORED // (n * d)))
+    most = min(k, max(FEWEST_DRAWS, NUMBERS_SCORED // (n * d)))
     if most == k:
         return upload
     places = np.arange(most) * k // most

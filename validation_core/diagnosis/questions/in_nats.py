@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from validation_core.diagnosis.injections import DEFECTS
 from validation_core.diagnosis.injections.draw_pool import DrawPool
 from validation_core.diagnosis.injections.tilts import MODE_TILT
-from validation_core.diagnosis.null_tables.trials import self_made_obstacle, thin_draws
+from validation_core.diagnosis.null_tables.trials import injection_obstacle, thin_draws
 from validation_core.diagnosis.questions.base import Names
 from validation_core.diagnosis.questions.sensitivity import SensitivityQuestion
 from validation_core.diagnosis.questions.sensitivity.result import Sensitivity
@@ -44,7 +44,7 @@ class InNatsQuestion(SensitivityQuestion):
     )
 
     def obstacle(self, upload: Upload) -> str | None:
-        return self_made_obstacle(upload)  # no draw is moved: weighted ones will do
+        return injection_obstacle(upload)  # no draw is moved: weighted ones will do
 
     def studies(
         self,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core import codec
 from validation_core.diagnosis.questions.over_x.scan import window_z
 from validation_core.diagnosis.questions.over_x.windows import ScanWindows
 from validation_core.types import Array
@@ -21,6 +22,9 @@ class Stretch:
     high: float | None
     outside_of: bool = False
     """Whether all of x but this is meant."""
+    spread: float = field(metadata=codec.shown(hidden=True), default=0.0)
+    """From the first to the last place where windows of the coordinate end: what tells the digits
+    of a single end; 0 where it was not kept."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,10 @@ def farther_region(
         low, high = over.edges[coordinate, [first, last]]
         g = over.edges.shape[1] - 1
         inside = over.blocks[:, coordinate * g + first : coordinate * g + last].sum(axis=1) > 0
-        return _farther(Stretch(_finite(low), _finite(high)), inside, feature, choose)
+        inner = over.edges[coordinate][np.isfinite(over.edges[coordinate])]
+        spread = float(np.ptp(inner)) if len(inner) else 0.0
+        stretch = Stretch(_finite(low), _finite(high), spread=spread)
+        return _farther(stretch, inside, feature, choose)
     at = over.centres[window]
     across = over.radii[window] * over.scale
     disc = Disc(
@@ -142,7 +149,7 @@ def _farther(
     if not len(within) or not len(without) or abs(without.mean()) <= abs(within.mean()):
         return region, inside
     if isinstance(region, Stretch) and (region.low is None or region.high is None):
-        return Stretch(region.high, region.low), ~inside
+        return replace(region, low=region.high, high=region.low), ~inside
     return replace(region, outside_of=True), ~inside
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.diagnosis.questions.over_x.region import Disc, Located
+from validation_core.diagnosis.questions.over_x.region import Disc, Located, Stretch
 from validation_core.diagnosis.questions.over_x.result import OverXPlace
 from validation_core.relabelling.claims import parameter_name, x_column_name
 from validation_core.relabelling.places import coordinates, draws_set_aside, moments
@@ -33,7 +33,7 @@ def region_text(place: Located, names: Sequence[str], x_names: Sequence[str]) ->
     what, where = coordinate_text(place, names, x_names), place.region
     if isinstance(where, Disc):
         return _disc_text(where, [x_column_name(i, x_names) for i in range(2)])
-    return _stretch_text(what, where.low, where.high, outside=where.outside_of) or "x is anything"
+    return _stretch_text(what, where) or "x is anything"
 
 
 def _disc_text(disc: Disc, columns: Sequence[str]) -> str:
@@ -41,7 +41,8 @@ def _disc_text(disc: Disc, columns: Sequence[str]) -> str:
     binding = [i for i, ends in enumerate(disc.ends) if ends != (None, None)]
     if len(binding) == 1:
         (i,) = binding
-        if text := _stretch_text(columns[i], *disc.ends[i], outside=disc.outside_of):
+        stretch = Stretch(*disc.ends[i], outside_of=disc.outside_of, spread=disc.radius[i])
+        if text := _stretch_text(columns[i], stretch):
             return text
     spans = " and ".join(
         f"{name} is {scaled_text(at, reach)} ± {number_text(reach, 2)}"
@@ -50,14 +51,16 @@ def _disc_text(disc: Disc, columns: Sequence[str]) -> str:
     return f"not both {spans}" if disc.outside_of else spans
 
 
-def _stretch_text(what: str, low: float | None, high: float | None, *, outside: bool) -> str:
-    """From `low` to below `high`, or outside of that; empty where nothing is excluded."""
+def _stretch_text(what: str, stretch: Stretch) -> str:
+    """From its low end to below its high one, or outside of that; empty where nothing is
+    excluded."""
+    low, high, outside = stretch.low, stretch.high, stretch.outside_of
     if outside and (low is None or high is None):
         low, high = high, low
     if low is None:
-        return "" if high is None else f"{what} < {number_text(high)}"
+        return "" if high is None else f"{what} < {scaled_text(high, stretch.spread)}"
     if high is None:
-        return f"{what} ≥ {number_text(low)}"
+        return f"{what} ≥ {scaled_text(low, stretch.spread)}"
     first, last = (scaled_text(end, high - low) for end in (low, high))
     if outside:
         return f"{what} is below {first} or from {last} on"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from validation_core import codec
 from validation_core.diagnosis.injections import DEFECTS
-from validation_core.diagnosis.null_tables.trials import self_made_obstacle, thin_draws
+from validation_core.diagnosis.null_tables.trials import injection_obstacle, thin_draws
 from validation_core.diagnosis.questions.base import Json, Names, Question, Row, Rows
 from validation_core.diagnosis.questions.sensitivity.pictures import power_panel
 from validation_core.diagnosis.questions.sensitivity.result import (
@@ -68,7 +68,13 @@ class SensitivityQuestion(Question["Sensitivity"]):
                 "anew and repeat, so that a moved one would be known by having no equal. Bring "
                 "draws of equal weight."
             )
-        return self_made_obstacle(upload)
+        if isinstance(upload, TableUpload) and upload.repeats_draws:
+            return (
+                "It moves a draw that plays the true value; got draws that repeat at their x, as "
+                "in a chain that stays, so that a moved one would be known by having no equal. "
+                "Bring draws that differ: thin a chain, save all digits."
+            )
+        return injection_obstacle(upload)
 
     def studies(
         self,

@@ -60,7 +60,7 @@ class SensitivityStudy(TableStudy[Sensitivity], spec="sensitivity"):
     """The power of the tests against one injection on one table, up to one stage."""
 
     about: ClassVar[str] = "Sensitivity"
-    version: ClassVar[int] = 7
+    version: ClassVar[int] = 8
 
     injection: str
     methods: tuple[Method, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 from validation_core.diagnosis.questions.sensitivity.result import (
@@ -136,7 +137,7 @@ def _level(result: Sensitivity, alpha: float) -> str:
 def missed_text(result: Sensitivity, alpha: float) -> tuple[str, ...]:
     """A sentence on what these sizes leave open, in nats; none before anything is found."""
     open_ = [
-        f"{_NOUNS[injection.injection]} of up to {_two_digits(injection.nats.smallest.estimate)}"
+        f"{_noun(injection, result)} of up to {_two_digits(injection.nats.smallest.estimate)}"
         for injection in result.injections
         if injection.nats is not None
         and injection.nats.smallest.known
@@ -147,6 +148,14 @@ def missed_text(result: Sensitivity, alpha: float) -> tuple[str, ...]:
     return (
         f"What could have been missed{_level(result, alpha)}, in nats of KL(p‖q): "
         f"{'; '.join(open_)}; and defects of other kinds.",
+    )
+
+
+def _noun(injection: InjectionPower, result: Sensitivity) -> str:
+    """A defect in words, and in how many parameters it sits where there are several."""
+    noun = _NOUNS[injection.injection]
+    return (
+        noun if result.parameters > 1 else re.sub(r" (in|along) (one|all) parameters?$", "", noun)
     )
 
 
