@@ -35,7 +35,7 @@ _COMPARED = 20_000  # draws that tell whether a parameter's are often equal
 _TIED = 0.002  # share of a row's draws from which on they are
 _ELSEWHERE = 0.6  # of the repeated values, that other rows have where rows show all ticks
 
-EqualDraws = Literal["values", "rows"]
+Ties = Literal["values", "rows"]
 """Equal draws of a row: at values of a grid, such as whole numbers, or repeated in their row, as
 after resampling, in a chain that stays, or where rounding leaves each row ticks of its own."""
 
@@ -62,7 +62,7 @@ def _of_few_digits(values: Array) -> bool:
         return bool((printed.astype(np.float32) == some.astype(np.float32)).all())
 
 
-def equal_draws(q: Array) -> list[EqualDraws | None]:
+def draw_ties(q: Array) -> list[Ties | None]:
     """How draws (N, K, D) of a row are equal, for each parameter; None where hardly any are.
 
     Numbers that are rounded, to whole ones or by the precision that a network computed in, are
@@ -70,7 +70,7 @@ def equal_draws(q: Array) -> list[EqualDraws | None]:
     """
     some = np.sort(q[: max(2, _COMPARED // q.shape[1])], axis=1)
     equal = some[:, 1:] == some[:, :-1]
-    found: list[EqualDraws | None] = [None] * q.shape[2]
+    found: list[Ties | None] = [None] * q.shape[2]
     if some.shape[1] < 2:
         return found
     for j in np.flatnonzero(equal.mean(axis=(0, 1)) > _TIED).tolist():

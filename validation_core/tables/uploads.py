@@ -292,7 +292,7 @@ class TableUpload(Upload):
     @cached_property
     def repeats_draws(self) -> bool:
         """Whether draws repeat within their row, and not because they lie on a grid."""
-        return "rows" in repeats.equal_draws(self.data.q)
+        return "rows" in repeats.draw_ties(self.data.q)
 
     @property
     def n(self) -> int:

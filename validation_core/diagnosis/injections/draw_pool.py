@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from validation_core.pieces import slices
 from validation_core.rng import stream
-from validation_core.tables.repeats import equal_draws
+from validation_core.tables.repeats import draw_ties
 from validation_core.types import Array
 
 DrawIndices = NDArray[np.intp]
@@ -123,7 +123,7 @@ class DrawPool:
         None where hardly any are, or where they repeat in their row alone."""
         return tuple(
             np.unique(self.q[..., j]) if how == "values" else None
-            for j, how in enumerate(equal_draws(self.q))
+            for j, how in enumerate(draw_ties(self.q))
         )
 
     def on_values(self, theta: Array, rng: np.random.Generator) -> Array:
