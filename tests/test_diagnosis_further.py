@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import pytest
 from scipy.stats import binom
 
-from tests.test_diagnosis import QUICK, by_name, exact, quick, run, two_samples
+from tests.test_diagnosis import QUICK, by_name, exact, own_arrays, quick, run, two_samples
 from validation_core import diagnosis
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.tasks import RelabelTask
@@ -82,7 +82,7 @@ def test_small_tables(method, change, store):
 @pytest.mark.parametrize("kind", ["one parameter", "constant", "huge", "identical", "repeated"])
 def test_degenerate_tables(kind, method, store):
     """Rows that tell nothing never crash a test, and never make it reject what is right."""
-    arrays = exact(n=80, k=6).arrays()
+    arrays = own_arrays(exact(n=80, k=6))
     if kind == "one parameter":
         arrays = {"theta": arrays["theta"][:, :1], "x": arrays["x"][:, :1],
                   "theta_q": arrays["theta_q"][..., :1]}  # fmt: skip
@@ -157,7 +157,7 @@ def test_slots_take_the_first_draws(store):
     upload = exact(n=60, k=9)
     record = alone(DC(m=4, permutations=39), upload, store)
     assert (record.draws_p, record.draws_q) == (30, 120)
-    arrays = upload.arrays()
+    arrays = own_arrays(upload)
     arrays["theta_q"][:, 4:] = 99.0
     assert alone(DC(m=4, permutations=39), Upload.of(arrays), store).pvalue == record.pvalue
 

@@ -280,9 +280,9 @@ def test_every_tilt_is_answered_and_told(name, store):
     assert one.nats.strengths[-1] <= np.log(20)
     assert " nats " in say(found, ())[0]
     assert QUESTION.figures(found, Names(()), CLAIMED)
-    still = made(100, 20)
-    still.data.q[:] = 1.0  # nothing leans anywhere
-    found = run(replace(still, digest="still"), store, (SBC(),), (name,), stages=(0,))
+    moving = made(100, 20).arrays()
+    still = Upload.of({**moving, "theta_q": np.ones_like(moving["theta_q"])})
+    found = run(still, store, (SBC(),), (name,), stages=(0,))
     assert say(found, ())[0].startswith("A defect of KL(p‖q) = 0 nats")
     assert QUESTION.figures(found, Names(()), CLAIMED)
 

@@ -299,7 +299,7 @@ def test_a_heavy_tail_is_warned_of(reference, store):
 
 
 def test_what_is_made_of_a_tables_draws_leaves_it_out_and_says_so(store):
-    upload = Upload.of(arrays(n=60, k=10))
+    upload = Upload.of(arrays(n=60, k=20))
     tasks.register_upload(upload)
     asked = [SBC(), SKL()]
     (task,) = by_name("checker").studies(upload, asked, 0)

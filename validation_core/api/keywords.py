@@ -4,7 +4,7 @@ those that many functions have are checked before anything runs."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, signature
 from numbers import Integral, Real
 from typing import ParamSpec, TypeVar
@@ -112,21 +112,18 @@ def _check_progress(progress: object) -> None:
         )
 
 
-def _check_count(count: object) -> None:
-    """Refuse what is no number of trials, points or draws.
+def _check_count(name: str, count: object) -> None:
+    """Refuse what is no number of trials, points, draws or networks.
 
     Raises:
         TypeError: for what is no whole number and not None.
     """
     if count is not None and not isinstance(count, Integral):
-        raise TypeError(
-            f"Trials, points, draws and networks are whole numbers; got {count!r}. Give one, such "
-            "as 200."
-        )
+        raise TypeError(f"{name} is a whole number; got {count!r}. Give one, such as {name}=200.")
 
 
 _CHECKS: Mapping[str, Callable[[object], None]] = {
-    **dict.fromkeys(("trials", "n", "k", "networks"), _check_count),
+    **{name: partial(_check_count, name) for name in ("trials", "n", "k", "networks")},
     "alpha": _check_alpha,
     "budget": _check_budget,
     "progress": _check_progress,
