@@ -412,7 +412,10 @@ def test_natural_calls_are_taken_or_refused_in_words(table, store):
         (lambda: npt.diagnose("sbc", table), r"behind the table; got Table\. .*methods=\['sbc'"),
         (lambda: npt.diagnose(table, questions=1), r"behind the table; got int\. .*questions=\["),
         (lambda: npt.power(table, gamma=[0], methods="sbc"), "on a benchmark.*got Table"),
-        (lambda: npt.power("boundary", [0], "sbc", trials="9"), "trials is a whole number; got '9'"),
+        (
+            lambda: npt.power("boundary", [0], "sbc", trials="9"),
+            "trials is a whole number; got '9'",
+        ),
         (
             lambda: npt.diagnose(*(table.arrays()[name] for name in ("theta", "x", "theta_q"))),
             r"diagnose\(npt\.Table\(theta, x, theta_q\)\)",
