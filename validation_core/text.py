@@ -220,6 +220,15 @@ def more_text(count: int) -> str:
     return f" and {count:,} more" if count > 0 else ""
 
 
+def nearest_name(name: str, known: Sequence[str]) -> str:
+    """The known name that was probably meant; empty where none is near.
+
+    >>> nearest_name("edcf", ["ecdf", "ranks"])
+    'ecdf'
+    """
+    return next(iter(get_close_matches(name, known, 1)), "")
+
+
 def did_you_mean(name: str, known: Sequence[str], otherwise: str = "") -> str:
     """The known name that was probably meant.
 
@@ -228,9 +237,9 @@ def did_you_mean(name: str, known: Sequence[str], otherwise: str = "") -> str:
         known: all names that there are.
         otherwise: where none is near, words before the list of all; empty for `Choose one.`
     """
-    near = get_close_matches(name, known, 1)
+    near = nearest_name(name, known)
     if near:
-        return f"Did you mean {near[0]!r}?"
+        return f"Did you mean {near!r}?"
     return f"{otherwise} {', '.join(known)}." if otherwise else "Choose one."
 
 

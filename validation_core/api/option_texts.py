@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from validation_core.keys import Specification
-from validation_core.text import did_you_mean
+from validation_core.text import did_you_mean, nearest_name
 
 S = TypeVar("S", bound=Specification)
 
@@ -62,7 +61,7 @@ def _value(field: dataclasses.Field[object], text: str, kind: object) -> object:
             pass
     names = list(map(option_text, (False, True) if kind is bool else choices))
     wanted = " or ".join(names) or _KINDS.get(kind, str(kind))
-    example = next(iter(get_close_matches(text, names, 1)), option_text(field.default))
+    example = nearest_name(text, names) or option_text(field.default)
     if field.default is dataclasses.MISSING and example not in names:
         example = "VALUE"
     raise ValueError(f"{name} must be {wanted}; got {text!r}. Write {name}={example}.")

@@ -129,7 +129,7 @@ class Result(ABC):
         """
         from validation_core.diagnosis.questions.calibration import CalibrationQuestion
         from validation_core.diagnosis.questions.calibration.figure_names import USUAL_NAMES
-        from validation_core.text import did_you_mean
+        from validation_core.text import nearest_name
 
         figures = self.figures()
         titles = [drawing.title for drawing in figures]
@@ -141,9 +141,8 @@ class Result(ABC):
         if isinstance(place, int) and -len(figures) <= place < len(figures):
             return figures[place]
         listed = "; ".join(dict.fromkeys(titles)) or "none"
-        remedy = did_you_mean(str(title), [*titles, *USUAL_NAMES])
-        if not remedy.startswith("Did"):
-            remedy = "Name one of them, or its place."
+        near = nearest_name(str(title), [*titles, *USUAL_NAMES])
+        remedy = f"Did you mean {near!r}?" if near else "Name one of them, or its place."
         if title in USUAL_NAMES:
             remedy = (
                 f'It is a figure of the question "{CalibrationQuestion.name}". {self._asking()}'
