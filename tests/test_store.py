@@ -156,6 +156,20 @@ def test_the_bound_drops_what_was_used_longest_ago(tmp_path):
     assert store.size() <= store.limit
 
 
+def test_a_folder_is_not_measured_at_every_file(tmp_path, monkeypatch):
+    """But when its room is used up, and after each hundredth of the bound: others write, too."""
+    measured = []
+    size = Store.size
+    monkeypatch.setattr(Store, "size", lambda store: measured.append(1) or size(store))
+    store = Store(tmp_path, limit=8_000_000)
+    for i in range(30):
+        keep(store, f"k{i}", size=8000)
+    assert 2 <= len(measured) <= 5, "80 kB are ten of them"
+    keep(Store(tmp_path), "other", size=7_900_000)
+    keep(store, "large", size=80_000)
+    assert not store.has("results", "k0")
+
+
 def test_the_bound_is_one_for_all_and_lowering_it_prunes(tmp_path):
     store, other = Store(tmp_path), Store(tmp_path, limit=5)
     for i in range(4):

@@ -136,6 +136,7 @@ class Store:
         """Folder of files while the root cannot be written; it exists only then."""
         self._default_limit = _positive(limit)
         self._unwritten_limit: int | None = None
+        self._room = 0  # bytes that may be written before the folder is measured
         self._gone: set[Path] = set()  # files that could not be deleted
         self._waiting: threading.Thread | None = None
         clear_at_exit(os.getpid(), flush_and_clear)
@@ -177,9 +178,23 @@ class Store:
         self._gone.discard(self.path_of(kind, key))
         _unlink(self.path_of(kind, key, self.memory))
         self.settle()
-        if kind in _BOUNDED and self.size() > self.limit:
+        if kind in _BOUNDED and self._is_outgrown(self.path_of(kind, key)):
             with suppress(OSError):  # another process may be pruning
                 self.prune()
+
+    def _is_outgrown(self, written: Path) -> bool:
+        """Whether the folder is beyond its bound, now that a file was written.
+
+        The folder is measured when the room that this process found in it is used up, and whenever
+        it has written a hundredth of the bound: other processes write, too.
+        """
+        with suppress(OSError):  # another process deleted it meanwhile
+            self._room -= written.stat().st_size
+        if self._room > 0:
+            return False
+        limit, size = self.limit, self.size()
+        self._room = min(limit - size, limit // 100)
+        return size > limit
 
     def settle(self) -> None:
         """Move files from memory into the folder, as far as it can be written."""
@@ -287,6 +302,7 @@ class Store:
             self._say(error)
         finally:
             _unlink(beside)
+        self._room = 0
         self.prune()
 
     def prune(self) -> int:
