@@ -21,7 +21,7 @@ def _page():
     st.session_state["values"] = {
         "source": forms.segmented("Source", kinds, "source"),
         "kind": forms.choice("Kind", list(kinds), "kind", words=kinds.__getitem__),
-        "level": forms.level((0.01, 0.05, 0.1)),
+        "level": forms.level(),
         "dims": forms.choice("Dimensions", ((2, 2), (50, 10)), "dims"),
         "iterations": forms.choice("Up to", (300, 3000), "iterations", words="{:,}".format),
         "seed": forms.seed(),

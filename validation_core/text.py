@@ -11,9 +11,9 @@ import numpy as np
 
 SMALLEST = 1e-300
 """Smallest p-value written as a number: smaller ones as a bound, never as 0."""
+LEVELS = (0.01, 0.05, 0.1)
+"""Usual levels of a test: pages offer them, and a p-value just above one is written out."""
 
-
-_LEVELS = (0.01, 0.05, 0.1)
 _DECIMALS = 6  # of a per cent: beyond them it is all, but for rounding errors
 _DIGITS = 6  # of a p-value: beyond them it is a level itself, but for rounding errors
 
@@ -38,7 +38,7 @@ def pvalue_text(p: float | None) -> str:
 
 
 def _hides_a_level(p: float, rounded: float) -> bool:
-    return any(rounded <= level < p for level in _LEVELS)
+    return any(rounded <= level < p for level in LEVELS)
 
 
 def equals(p: float | None) -> str:

@@ -25,7 +25,6 @@ BENCHMARKS = {kind.name: kind.title for kind in (Gaussian, Tree, Spiral, Trained
 _DIMS = ((2, 2), (1, 1), (1, 2), *DIMENSIONS)
 _NOISES: dict[Noise, str] = {"scaled": "Scaled", "added": "Added"}
 N, K = (100, 200, 500, 1000), (50, 100, 200, 500)
-LEVELS = (0.01, 0.05, 0.1)
 _EMBEDDINGS: dict[Embedding, str] = {
     "fourier": "Fourier",
     "identity": "Identity",
@@ -128,7 +127,7 @@ def choose() -> ColtChoice:
             "where to look closely.",
         )
         n, k = _sizes(benchmark)
-        alpha = forms.level(LEVELS)
+        alpha = forms.level()
         colt, seed, networks = _how(CoLT(embedding=embedding))
         chosen = ColtChoice(benchmark, colt, n, k, alpha, seed, networks)
         recipe = chosen.recipe

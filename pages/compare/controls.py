@@ -26,7 +26,6 @@ from validation_core.types import Benchmark
 
 TRIALS = (20, 50, 100, 200, 500, 1000)
 N, K = (100, 200, 500, 1000, 2000), (10, 20, 50, 100, 200, 500)
-LEVELS = (0.01, 0.05, 0.1)
 OWN = "own"
 _FIRST = ("c2st", "multiple", "uniform", "sbc", "tarp")
 _DIMS = ((1, 1), (2, 2), *DIMENSIONS)
@@ -85,7 +84,7 @@ def choose() -> CompareChoice:
         networks = forms.networks(
             "Networks", f"networks-{name}", sweep.networks, trained="at every place"
         )
-        alpha = forms.level(LEVELS)
+        alpha = forms.level()
     design = replace(sweep.design, trials=trials, alpha=alpha)
     wanted = same(replace(sweep, design=design, networks=networks))
     return CompareChoice(wanted, comparison, tuple(problems))

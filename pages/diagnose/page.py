@@ -74,7 +74,7 @@ store = services().store  # before there is a file: its workers warm up meanwhil
 st.html(card.style())
 st.title("Is my posterior right?", anchor=False)
 jobs.notices()
-alpha, seed = view.level((0.01, 0.05, 0.1)), view.seed()
+alpha, seed = view.level(), view.seed()
 chosen = source.choose()
 source.say_lost()
 about = ""

@@ -205,11 +205,11 @@ def more_tests(upload: Upload) -> tuple[Method, ...]:
     return diagnosis.with_further(names)
 
 
-def level(choices: Sequence[float]) -> float:
+def level() -> float:
     """The level of the diagnosis, in the rail and in the address."""
     with st.sidebar:
         return forms.level(
-            choices, help="If q is correct, a problem is found in at most this share of tables."
+            help="If q is correct, a problem is found in at most this share of tables."
         )
 
 

@@ -147,7 +147,7 @@ def _show(table: LabelledTable, example: bool, inputs: DeltaGenerator) -> None:
         st.markdown("- Each answer has its level by itself; together they are wrong more often.")
 
 
-alpha, seed = view.level((0.01, 0.05, 0.1)), view.seed()
+alpha, seed = view.level(), view.seed()
 live.one_screen(1.7)
 st.title("Can I trust q at my observation?", anchor=False)
 jobs.notices()

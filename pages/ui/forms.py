@@ -13,6 +13,7 @@ import streamlit as st
 from pages.ui import address
 from validation_core.benchmarks.perturbations import PERTURBATIONS, Perturbation
 from validation_core.keys import Specification
+from validation_core.text import LEVELS
 
 _T = TypeVar("_T")
 _Name = TypeVar("_Name", bound=str)
@@ -204,11 +205,11 @@ def text_field(label: str, key: str, *, first: str = "", **looks: Any) -> str:
     )
 
 
-def level(choices: Sequence[float], *, help: str | None = None) -> float:
+def level(*, help: str | None = None) -> float:
     """The level of a test."""
     words = "{:.0%}".format
     return choice(
-        "Level", choices, "level", first=0.05, words=words, draw=st.select_slider, help=help
+        "Level", LEVELS, "level", first=0.05, words=words, draw=st.select_slider, help=help
     )
 
 
