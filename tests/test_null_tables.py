@@ -276,9 +276,7 @@ MOVED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("k", "d"), [(2, 2), (2, 7), (3, 2), (5, 2), (5, 7), (7, 2), (9, 7), (20, 2), (60, 2)]
-)
+@pytest.mark.parametrize(("k", "d"), [(7, 2), (9, 7), (20, 2), (60, 2)])
 def test_statistics_of_a_moved_truth_are_those_of_its_table(k, d):
     """Few draws tell their own mean and covariance with a truth from those without it."""
     rows = drawn(n=150, k=k, d=d)

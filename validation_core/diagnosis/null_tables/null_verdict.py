@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +15,10 @@ from validation_core.relabelling import UNLEARNED
 from validation_core.relabelling.battery import Battery
 from validation_core.relabelling.calibration import LogPScale, log_p_scale
 from validation_core.relabelling.families import RATIOS
-from validation_core.relabelling.magnitudes import Magnitudes, magnitudes_beside
+from validation_core.relabelling.magnitudes import magnitudes_beside
 from validation_core.relabelling.norms import FEW, moved_norm_ranks, moved_norms, norms
 from validation_core.relabelling.played_truths import SelfMadeTables, SlotPlaces
-from validation_core.relabelling.pools import SlotNumbers, SlotRanks, log_ratios, slot_scores
+from validation_core.relabelling.pools import SlotNumbers, SlotRanks, log_ratios
 from validation_core.relabelling.table_statistics import (
     LearnedScore,
     TableStatistics,
@@ -28,12 +27,9 @@ from validation_core.relabelling.table_statistics import (
 from validation_core.rng import stream
 from validation_core.statistics.permutation import share_beyond, single_precision_slack
 from validation_core.tables import TableUpload
-from validation_core.types import Float, Integers
+from validation_core.types import Float
 
-S = TypeVar("S", bound=np.generic)
 LABELLINGS = 999
-_REMADE = 6
-"""Draws of a row up to which one that is moved changes the median and the widths of them all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +119,11 @@ class NullVerdict:
         )
 
     def statistics(self, trials: SelfMadeTables) -> NDArray[np.float32]:
-        """Statistics (T, C) of tables, without learned scores."""
+        """Statistics (T, C) of tables, without learned scores.
+
+        One draw that is moved changes the median and the widths of few others: sensitivity, which
+        moves them, asks for 20.
+        """
         return self.setup.battery.statistics_of_truths(self._scores(trials), _moved(trials))
 
     def pvalues(self, trials: SelfMadeTables, learned: Mapping[str, ScoredTables]) -> Float:
@@ -139,8 +139,6 @@ class NullVerdict:
 
     def _scores(self, trials: SelfMadeTables) -> list[SlotRanks]:
         """Ranks of the true values among the other draws, of parameters and their norm."""
-        if trials.truths is not None and trials.rows.q.shape[1] <= _REMADE:
-            return _remade_pools(trials, self.setup.parameters)
         theta = self.theta.on(trials)
         u = theta.mid_ranks()
         scores = [
@@ -189,27 +187,3 @@ class NullVerdict:
 def _moved(trials: SelfMadeTables) -> SlotPlaces | None:
     """The draws (T, n) that were moved."""
     return None if trials.truths is None else trials.which
-
-
-def _remade_pools(trials: SelfMadeTables, parameters: Integers) -> list[SlotRanks]:
-    """Scores (P, T, n) of pools in which a draw was moved, the moved one first."""
-    assert trials.truths is not None
-    q, moved = trials.rows.q[..., parameters], trials.truths[..., parameters]
-    n, k, d = q.shape
-    count = len(trials)
-    values = np.empty((count, n, k, d), np.result_type(q, moved))
-    values[:] = q
-    np.put_along_axis(values, trials.which[..., None, None], values[:, :, :1], axis=2)
-    values[:, :, 0] = moved
-
-    def slots_first(scores: NDArray[S]) -> NDArray[S]:
-        return np.ascontiguousarray(np.moveaxis(scores.reshape(count, n, k), -1, 0))
-
-    return [
-        replace(
-            score,
-            u=slots_first(score.u),
-            magnitude=score.magnitude and Magnitudes(*map(slots_first, score.magnitude)),
-        )
-        for score in slot_scores(values.reshape(-1, k, d), parameters, np.arange(k))
-    ]
