@@ -127,7 +127,8 @@ def ask(
     )
     reason = wanted.obstacle(upload)
     if reason is not None or not isinstance(upload, TableUpload):
-        raise ValueError(reason or f"A question needs theta, x and theta_q; got {upload.held}.")
+        why = reason or f"It needs theta, x and theta_q; got {upload.held}."
+        raise ValueError(f"The question {wanted.name} has no answer from this table. {why}")
     upload.require_usable()
     tasks.register_upload(upload)
     own = signature(wanted.studies).parameters.keys() - signature(Question.studies).parameters
