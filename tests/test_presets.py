@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from validation_core import keys
-from validation_core.benchmarks import Gaussian, Tree
+from validation_core.benchmarks import Gaussian, Lensing, Tree
 from validation_core.cli import parser
 from validation_core.cli.power import chosen_sweep
 from validation_core.cli.power_line import command_line
-from validation_core.methods import C2ST, SBC, TARP, CoLT, Uniform
+from validation_core.explorers.highdim.lensing import table as lensing_table
+from validation_core.methods import C2ST, SBC, TARP, AutoML, CoLT, Uniform
 from validation_core.scores import trained_scores
 from validation_core.scores.classifier import PRESETS, Classifier
 from validation_core.scores.trained_scores import TrainTask
@@ -179,6 +180,17 @@ def test_costs_grow_with_what_they_are_of():
     assert one.seconds == pytest.approx(2 * two.seconds)
     assert one.memory < two.memory
     assert costs.estimate(small, (), 2).seconds == 0
+
+
+def test_trees_take_longer_over_wide_rows():
+    """Measured on the lens, whose rows have 512 numbers: 1.0 s, and of C2ST 0.02 s."""
+    narrow = comparisons.by_name("conformal_mean_shift").sweep
+    wide, *_ = lensing_table.sweeps(Lensing(), networks=1)
+    tests = AutoML(), C2ST()
+    trees, network = (costs.of(narrow, test).trial for test in tests)
+    assert trees < 5 * network
+    trees, network = (costs.of(wide, test).trial for test in tests)
+    assert 10 * network < trees < 100 * network
 
 
 def test_parts_that_draw_alike_are_priced_with_one_drawing(store):

@@ -11,6 +11,7 @@ from validation_core.sweep.costs import (
     MethodCost,
     learning_seconds,
     machine_slowdown,
+    relative_width,
 )
 from validation_core.tables import Upload
 
@@ -20,8 +21,8 @@ def on_table(upload: Upload, method: Method) -> MethodCost:
     n, k, (d, m) = upload.n, max(1, upload.k), upload.dims
     half = n if not method.needs_training else max(1, n // 2)
     recipe = learning.recipe(upload, method)
-    wide = max(1, (d + m) / 6)
-    work = Work(method.rows(half, k) / 1e6 * wide, half, k, d, n // 2)
+    rows = method.rows(half, k) / 1e6 * relative_width(d + m)
+    work = Work(rows, half, k, d, n // 2)
     training, trial = learning_seconds(recipe), TEST_SECONDS + method.cost(work)
     if isinstance(recipe, Classifier):
         training = recipe.cost(0.8 * half)

@@ -63,6 +63,7 @@ class AutoML(Method):
     turn: ClassVar[int] = 21
     runs_unasked: ClassVar[bool] = False
     layout: ClassVar[Layout] = "blocks"
+    scores_by_number: ClassVar[bool] = True
     score_kind: ClassVar[ScoreKind] = "recipe"
     version: ClassVar[int] = 2
 

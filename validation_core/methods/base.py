@@ -128,6 +128,9 @@ class Method(Specification):
     """Whether a fixed score looks at x, which a table repeats for every draw."""
     pools_groups: ClassVar[bool] = False
     """Whether it takes rows that share their draws for one pool: others need independent rows."""
+    scores_by_number: ClassVar[bool] = False
+    """Whether wide rows take as much longer to score as they have numbers: by trees, which read
+    one after another, not by networks, which read all at once."""
     ranks_only: ClassVar[bool] = False
     """Whether it reads nothing but the ranks of truths among draws, by `of_ranks`."""
 

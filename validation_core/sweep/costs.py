@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from validation_core.store import Store
 
 _REFERENCE = 0.0125  # seconds of `_arithmetic` on the machine that the numbers below are from
+_WIDTH = 6  # numbers of a row of theirs
 _MAP = 6.0  # seconds of a map beyond its draws
 PROCESS_BYTES = 450e6  # bytes of a worker with torch before it does anything
 # Seconds for a million numbers drawn.
@@ -87,6 +88,11 @@ def _arithmetic() -> float:
         np.tanh(numbers.T @ numbers)
     np.sort(rng.standard_normal(100_000))
     return time.perf_counter() - start
+
+
+def relative_width(numbers: int) -> float:
+    """How much wider a row is than those that the prices are from; narrower ones cost as much."""
+    return max(1.0, numbers / _WIDTH)
 
 
 def of(sweep: Sweep, method: Method, progress: Progress | None = None) -> MethodCost:
@@ -200,6 +206,8 @@ def _trial(sweep: Sweep, method: Method) -> float:
     """Seconds of one test, with its draws."""
     n, k = sweep.design.n, sweep.design.k
     rows = _rows(sweep, method) / 1e6
+    if method.scores_by_number:
+        rows *= relative_width(sum(sweep.benchmark.dims))
     tested = method.cost(Work(rows, n, k, sweep.benchmark.dims[0]))
     return TEST_SECONDS + _drawn(sweep, method) + tested
 
