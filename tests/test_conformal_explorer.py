@@ -31,6 +31,7 @@ from validation_core.sweep import trials
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.progress import collect, keep_curves, missing
 from validation_core.sweep.trials import TrialDesign
+from validation_core.text import LEVELS
 from validation_core.types import BlockScores
 
 RECIPE = Classifier(train=300, epochs=8, lr=2e-3, hidden=32)
@@ -204,7 +205,7 @@ def test_each_gamma_has_its_own_network(store):
 
 
 def test_power_is_what_a_sweep_counts(store, power):
-    """The trials of `trials.py`, to the precision in which p-values are kept."""
+    """The trials of `trials.py`."""
     score, i = LEARNED.score(store), 5
     gamma = LEARNED.power_gammas[i]
     index = LEARNED.gammas.index(gamma)
@@ -216,26 +217,49 @@ def test_power_is_what_a_sweep_counts(store, power):
         told = trials.run_trials(
             Gaussian(), gamma, at, POWER.methods, design, pool=lambda _, own=law: own
         )
-        for pvalues, tally in zip(power.pvalues[:, j, i], told, strict=True):
-            np.testing.assert_allclose(pvalues, tally.pvalues, rtol=2e-3, atol=1e-6)
+        for level in LEVELS:
+            rejected = [(tally.pvalues <= level).sum() for tally in told]
+            assert list(power.at(level)[:, j, i]) == rejected
 
 
 def test_a_level_costs_nothing_and_few_trials_are_the_first(store, power):
-    few = replace(POWER, trials=10).compute(store, _quiet)
-    np.testing.assert_array_equal(few.pvalues, power.pvalues[..., :10])
-    counts = [power.power(level)[0] for level in (0.01, 0.05, 0.1)]
+    few = replace(POWER, trials=10).compute(store, _quiet).rejections
+    assert (few <= power.rejections).all()
+    assert (power.rejections <= few + 10).all()
+    counts = [power.at(level) for level in LEVELS]
     assert all((a <= b).all() for a, b in pairwise(counts))
-    assert power.power(0.05)[1] == 20
     assert (counts[1][:, 0, -1] >= 18).all(), "at the largest gamma all see it"
     assert (counts[1][:, 0, 0] <= 5).all()
     assert POWER.few() == POWER
+
+
+def test_power_of_several_networks_is_their_mean_within_all_their_intervals(seen, power):
+    """A second network that never rejects takes the level's curve down by half."""
+    assert POWER.by_network(1) == (POWER,)
+    assert [one.learned.seed for one in POWER.by_network(3)] == [0, 1, 2]
+    never = power._replace(rejections=np.zeros_like(power.rejections))
+    counted = MeasuredPower(POWER, (power, never))
+    own, blind = (MeasuredPower(POWER, (one,)).rates(0.05) for one in (power, never))
+    rates = counted.rates(0.05)
+    np.testing.assert_allclose(rates.rate, own.rate / 2)
+    np.testing.assert_array_equal(rates.high, np.maximum(own.high, blind.high))
+    assert (rates.low == blind.low).all()
+    look = ConformalView(STUDY, "Ranks", 0.05)
+    said = Picture(pictures.payload(look, seen, counted)).texts()
+    (caption,) = {text for text in said if "trials a point" in text}
+    assert "20 trials a point with each of 2 networks, n = 100" in caption
+    assert "from the lowest to the highest of the networks' 95% intervals" in caption
+    table = power_panels.power_table(counted, 0.05)
+    assert (table["Trials"] == 40).all()
+    np.testing.assert_allclose(table["Power"], (table["Network 1"] + table["Network 2"]) / 2)
+    np.testing.assert_allclose(table["Power"], table["Rejected"] / 40)
 
 
 @pytest.mark.parametrize("view", ["Ranks", "Scores", "Other tests"])
 @pytest.mark.parametrize("over_m", [False, True])
 def test_every_view_follows_gamma_and_beta(seen, power, oracle, view, over_m):
     look = ConformalView(STUDY, view, 0.05, over_m)
-    counted = MeasuredPower(POWER, power)
+    counted = MeasuredPower(POWER, (power,))
     whole = pictures.payload(look, seen, counted)
     assert [len(values) for values in whole.sliders] == [len(LEARNED.gammas), 21]
     assert len(whole.body) < 300_000
@@ -278,9 +302,9 @@ def test_the_headline_says_how_many_draws_the_classifier_learnt_from(seen):
 
 
 def test_between_counted_places_power_is_a_straight_line(power):
-    rates = power_panels.interpolate_rates(MeasuredPower(POWER, power), LEARNED.gammas, 0.05)
+    rates = power_panels.interpolate_rates(MeasuredPower(POWER, (power,)), LEARNED.gammas, 0.05)
     assert rates.rate.shape == (4, 21, len(LEARNED.gammas))
-    hits, trials = power.power(0.05)
+    hits, trials = power.at(0.05), POWER.trials
     at = [LEARNED.gammas.index(gamma) for gamma in LEARNED.power_gammas]
     np.testing.assert_allclose(rates.rate[:, 0, at], hits[:, 0] / trials)
     np.testing.assert_allclose(rates.rate[:, 9, at], hits.mean(1) / trials)  # 0.45 of 0 to 0.9
@@ -291,7 +315,7 @@ def test_between_counted_places_power_is_a_straight_line(power):
 
 def test_power_over_m_says_where_it_is_counted_and_no_band_is_promised(seen, power):
     look = ConformalView(STUDY, "Ranks", 0.05, over_m=True)
-    said = Picture(pictures.payload(look, seen, MeasuredPower(POWER, power))).texts()
+    said = Picture(pictures.payload(look, seen, MeasuredPower(POWER, (power,)))).texts()
     (caption,) = [text for text in said if "trials a point" in text]
     assert "counted at beta = 0 and 0.9; lines between, none beyond 0.9." in caption
     assert "shaded" not in caption
@@ -321,9 +345,12 @@ def test_the_interval_of_an_auc_covers_it_and_its_bound_holds(seed):
 
 
 def test_what_is_shipped_is_what_the_page_opens_with():
-    shipped = power_study.shipped()
-    assert len({study.key for study in shipped}) == len(shipped) == 2 * 7 * 4 + 7  # and over m
-    assert ConformalStudy(learned=Learned(benchmark=Gaussian())) in shipped
+    ranks, powers = workbench.shipped(), power_study.shipped()
+    assert len(set(ranks)) == len(ranks) == 7 * 4
+    assert len(set(powers)) == len(powers) == 3 * (7 * 4 + 7)  # networks; and over m
+    learned = Learned(benchmark=Gaussian())
+    assert ConformalStudy(learned=learned) in ranks
+    assert set(ConformalPower(learned=learned).by_network(3)) <= set(powers)
 
 
 def test_one_network_for_all_who_ask(store, monkeypatch):
@@ -404,10 +431,9 @@ def test_serial_and_workers_agree_to_the_bit_and_cold_with_warm(tmp_path):
             np.testing.assert_array_equal(a, b)
 
 
-RANKED = [study for study in power_study.shipped() if isinstance(study, ConformalStudy)]
-
-
-@pytest.mark.parametrize("study", RANKED, ids=lambda study: study.learned.benchmark.label)
+@pytest.mark.parametrize(
+    "study", workbench.shipped(), ids=lambda study: study.learned.benchmark.label
+)
 def test_shipped_networks_see_what_the_oracle_sees(study, tmp_path):
     """Also a wrong shape at each x, which the spread of theta over x hides (anisotropic)."""
     seen = study.load(Store(tmp_path, gallery=SHIPPED))

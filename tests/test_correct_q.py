@@ -12,8 +12,8 @@ import pytest
 
 from tests.picture_reading import ROUNDING, Picture, false_claims, percents
 from validation_core.explorers.conformal import pictures as conformal
-from validation_core.explorers.conformal import power_study, theory_panels, theory_study
-from validation_core.explorers.conformal.study import ConformalStudy
+from validation_core.explorers.conformal import study as workbench
+from validation_core.explorers.conformal import theory_panels, theory_study
 from validation_core.explorers.conformal.view import ConformalView
 from validation_core.explorers.highdim.digits import pictures as digits
 from validation_core.explorers.highdim.digits import study as digits_study
@@ -148,9 +148,7 @@ def test_lensing_calls_no_correct_q_wrong(store):
 
 @pytest.mark.parametrize("view", ["Ranks", "Scores", "Other tests"])
 def test_conformal_calls_no_correct_q_wrong(view, store):
-    for study in power_study.shipped():
-        if not (isinstance(study, ConformalStudy) and study.done(store)):
-            continue
+    for study in workbench.shipped():
         if study.learned.benchmark.is_exact(study.learned.gammas[0]):
             look = ConformalView(study, view, 0.05)
             drawn = Picture(conformal.payload(look, study.load(store), None))

@@ -15,7 +15,6 @@ from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.benchmarks.trained import Trained
 from validation_core.cli import main
 from validation_core.explorers.conformal import power_study
-from validation_core.explorers.conformal.power_study import ConformalPower
 from validation_core.scores import trained_scores
 from validation_core.store import Store
 from validation_core.study import Study
@@ -33,17 +32,19 @@ def store(tmp_path):
 
 @pytest.fixture
 def counted(store):
-    """Each power of the Conformal C2ST page: its study, gammas, betas, rejections by method."""
+    """Each power of the Conformal C2ST page: its study, gammas, betas, rejections by method.
+
+    Of 600: three networks have 200 trials each, of draws of their own.
+    """
     rows = []
     for study in power_study.shipped():
-        if not isinstance(study, ConformalPower):
+        if study.learned.seed:
             continue
-        trials = study.load(store)
-        hits, count = trials.power(0.05)
-        assert count == 200
+        assert study.trials == 200
+        trials = [one.load(store) for one in study.by_network(presets.NETWORKS)]
         labels = [method.label for method in study.methods]
-        rejections = dict(zip(labels, hits, strict=True))
-        rows.append((study, trials.gammas, trials.betas, rejections))
+        rejections = dict(zip(labels, sum(one.at(0.05) for one in trials), strict=True))
+        rows.append((study, trials[0].gammas, trials[0].betas, rejections))
     return rows
 
 
@@ -144,8 +145,9 @@ def test_blind_prior_and_right_posterior_in_four_dimensions(store):
 def test_conformal_tests_lead_at_every_gamma(counted):
     """Bansal, Chen, Scott, Fig. 2: Uniform(50) and Multiple are at least as powerful as C2ST.
 
-    Seven perturbations at four sizes, the papers' gammas and finer ones, 200 trials at n = 1000;
-    rates of the same trials; where one leads by more it is by luck, in a few of some 300 places.
+    Seven perturbations at four sizes, the papers' gammas and finer ones, 200 trials at n = 1000
+    with each of three networks; rates of the same trials; where one leads by more it is by luck,
+    in a few of some 300 places.
     """
     places, lost = 0, []
     for study, gammas, betas, hits in counted:
@@ -153,13 +155,13 @@ def test_conformal_tests_lead_at_every_gamma(counted):
         for g, gamma in enumerate(gammas):
             here = {label: int(of[trained, g]) for label, of in hits.items()}
             if gamma == 0:
-                _, high = statistics.binomial_bounds(200, 0.05, 0.999)
+                _, high = statistics.binomial_bounds(600, 0.05, 0.999)
                 assert max(here.values()) <= high, study.label
                 continue
             places += 1
             lost += [(study.label, gamma, here)
                      for label in ("Multiple", "Uniform(50)")
-                     if here[label] + 10 < here["C2ST"]]  # fmt: skip
+                     if here[label] + 30 < here["C2ST"]]  # fmt: skip
     assert places >= 200
     assert len(lost) <= 0.03 * places, lost
 
@@ -176,8 +178,8 @@ def test_degrading_takes_c2st_first(counted):
             if not 0 < beta < 0.85:
                 continue
             mean = {label: float(of[b, gammas > 0].mean()) for label, of in hits.items()}
-            assert mean["Uniform(50)"] + 6 >= mean["Multiple"], (study.label, beta)
-            assert mean["Multiple"] + 6 >= mean["C2ST"], (study.label, beta)
+            assert mean["Uniform(50)"] + 18 >= mean["Multiple"], (study.label, beta)
+            assert mean["Multiple"] + 18 >= mean["C2ST"], (study.label, beta)
             checked += 1
     assert checked >= 50
 

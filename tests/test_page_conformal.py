@@ -81,7 +81,10 @@ def test_it_learns_unasked_and_shows_the_oracle_meanwhile(page, unbothered):
     assert not page.button
     (tasks,) = unbothered
     kinds = [type(task).__name__ for task in tasks]
-    assert kinds == ["TrainTask", *["ConformalStudy"] * 2, *["ConformalPower"] * 2]
+    other = ["TrainTask", "ConformalPower"]
+    assert kinds == ["TrainTask", *["ConformalStudy"] * 2, *["ConformalPower"] * 2, *other * 2]
+    seeds = [task.trainings[0].seed for task in tasks if type(task).__name__ == "TrainTask"]
+    assert seeds == [0, 1, 2], "networks of their own behind the curves of power"
     assert tasks[1].betas == workbench.COARSE_BETAS
 
 
@@ -91,7 +94,7 @@ def test_what_was_learnt_takes_the_place_of_the_oracle(page):
     page.run()
     assert not page.exception
     assert "Until the classifier has learnt" not in _said(page)
-    assert "10 trials a point" in _said(page)
+    assert "10 trials a point with each of 3 networks" in _said(page)
     assert services().store.entries()
 
 
@@ -103,6 +106,7 @@ def test_a_slider_never_trains(page, monkeypatch):
         "train_and_store",
         lambda *a, **k: pytest.fail("a slider trained a network"),
     )
+    page.session_state["networks"] = 1
     page.run()
     assert len(_charts(page)) == 1
     page.select_slider(key="level").set_value(0.1).run()
@@ -200,6 +204,29 @@ def test_theory_is_computed_where_it_is_looked_at(page, unbothered):
     assert any("when the classifier has learnt" in caption.value for caption in page.caption)
 
 
+def test_power_of_one_network_is_there_before_that_of_others(page, unbothered):
+    """Trials of as many networks are drawn as have theirs; more networks ask for those alone."""
+    _made(_study())
+    first, second, third = ConformalPower(
+        learned=_study().learned, n=100, ms=(5,), trials=10
+    ).by_network(3)
+    _made(first)
+    _made(third)
+    page.run()
+    assert not page.exception
+    assert "10 trials a point, n = 100, m = 5" in _said(page)
+    wanted = unbothered[-1]
+    assert [type(task).__name__ for task in wanted] == ["TrainTask", "ConformalPower"]
+    assert wanted[1] == second
+    _made(second)
+    page.run()
+    assert "10 trials a point with each of 3 networks" in _said(page)
+    asked = len(unbothered)
+    page.select_slider(key="networks").set_value(1).run()
+    assert "10 trials a point, n = 100, m = 5" in _said(page)
+    assert len(unbothered) == asked, "nothing is missing"
+
+
 def test_training_and_the_numbers_are_shown_when_asked_for(page):
     page.query_params["perturbation"] = "Blind prior"
     page.session_state["trained"] = page.session_state["numbers"] = True
@@ -208,7 +235,8 @@ def test_training_and_the_numbers_are_shown_when_asked_for(page):
     assert not page.exception
     assert any("held-out AUC" in caption.value for caption in page.caption)
     table = page.dataframe[0].value
-    assert list(table["Trials"]) == [10] * len(table)
+    assert list(table["Trials"]) == [30] * len(table)
+    assert {"Network 1", "Network 2", "Network 3"} < set(table)
     assert list(dict.fromkeys(table["Test"])) == ["C2ST", "Multiple", "Uniform(5)"]
 
 
@@ -217,6 +245,8 @@ def test_the_papers_preset_waits_for_its_button(page, unbothered):
     page.run()
     assert not page.exception
     assert not unbothered
+    assert page.button(key="train").label.startswith("Train 21 networks as in the paper (about")
+    page.select_slider(key="networks").set_value(1).run()
     assert page.button(key="train").label.startswith("Train 7 networks as in the paper (about")
     page.button(key="train").click().run()
     (tasks,) = unbothered

@@ -16,6 +16,7 @@ from validation_core.benchmarks.tree import SD
 from validation_core.explorers.conformal import power_study
 from validation_core.explorers.conformal.power_study import ConformalPower
 from validation_core.explorers.conformal.study import Learned
+from validation_core.explorers.conformal.view import MeasuredPower
 from validation_core.explorers.highdim.images import study as images_study
 from validation_core.explorers.papers import beside, conformal_items, divergence_items
 from validation_core.explorers.papers.curvature import CurvatureStudy
@@ -328,17 +329,23 @@ def test_what_is_said_of_colt_and_c2st_holds(shipped):
                     rates.setdefault(cell.method, {}).setdefault(cell.gamma, []).append(cell.rate)
             powers.append(rates)
         if name == "anisotropic":
-            assert anisotropic_said(*powers) == colt_paper.ANISOTROPIC
+            assert anisotropic_said(*powers, largest(cells_of(shipped, benchmark))) == (
+                colt_paper.ANISOTROPIC
+            )
         else:
             ahead = [c2st[0] - min(rates["colt"][gamma])
                      for rates in powers for gamma, c2st in rates["c2st"].items()]  # fmt: skip
             assert max(ahead) < 0.021
-    hundred = cells_of(shipped, colt_paper.error_panels("anisotropic")[-1])
-    assert max(cell.rejections for cell in hundred) < 24  # of 200 trials, as where q is p
 
 
-def anisotropic_said(three, ten, fifty, hundred):
-    """What the numbers of the four panels, each method -> gamma -> rates, amount to in words."""
+def largest(cells):
+    """The cell of CoLT that rejects most often."""
+    return max((cell for cell in cells if cell.method == "colt"), key=lambda cell: cell.rate)
+
+
+def anisotropic_said(three, ten, fifty, hundred, top):
+    """What the numbers of the four panels, each method -> gamma -> rates, amount to in words, and
+    those of the networks in the last one's largest cell of CoLT."""
 
     def best(panel, gamma):
         return [share_text(max(panel[method][gamma])) for method in ("c2st", "colt")]
@@ -348,13 +355,15 @@ def anisotropic_said(three, ten, fifty, hundred):
         return share_text(min(rates)), share_text(max(rates))
 
     small, middle, later = best(three, 0.5), best(ten, 0.5), best(ten, 1.5)
-    c2st, colt, last = ends(fifty, "c2st"), ends(hundred, "colt"), ends(hundred, "c2st")
+    c2st, last = ends(fifty, "c2st"), ends(hundred, "c2st")
+    networks = [share_text(count.rejections / count.trials) for count in top.networks]
     return (
         "With the anisotropic error C2ST leads CoLT in 3 dimensions of x and θ (at 0.5 by "
         f"{small[0]} to {small[1]}) and in 10 ({middle[0]} to {middle[1]}, at 1.5 by {later[0]} "
         f"to {later[1]}). With x in 50 and θ in 10 CoLT rises to {ends(fifty, 'colt')[1]}, and "
-        f"C2ST stays between {c2st[0]} and {c2st[1]}. In 100 no test finds it: CoLT rejects "
-        f"{colt[0]} to {colt[1]} at every gamma above 0, C2ST {last[0]} to {last[1]}."
+        f"C2ST stays between {c2st[0]} and {c2st[1]}. In 100 CoLT rises to "
+        f"{ends(hundred, 'colt')[1]} ({list_text(networks)} by its networks), and C2ST stays "
+        f"between {last[0]} and {last[1]}."
     )
 
 
@@ -438,19 +447,25 @@ def power_said(cell):
     return f"{cell.label} ({power}; {list_text(rates)} by its networks)"
 
 
+def of_networks(study, store):
+    """Shipped trials of the Conformal C2ST page with each of three networks."""
+    powers = study.by_network(presets.NETWORKS)
+    return MeasuredPower(study, tuple(one.load(store) for one in powers))
+
+
 @pytest.mark.parametrize("name", presets.TAUGHT)
 def test_what_more_draws_teach_a_classifier_is_what_ships(shipped, name):
     """Power of Uniform(50) by the network that the page Conformal C2ST opens with."""
     study = ConformalPower(learned=Learned(benchmark=Gaussian(perturbation=name)))
     assert study in power_study.shipped()
-    found = study.load(shipped)
-    hits, trials = found.power(0.05)
+    counted = of_networks(study, shipped)
     share, gamma = presets.TAUGHT[name].split(" at ")
-    (at,) = np.flatnonzero(found.gammas == float(gamma))
-    assert share_text(hits[-1, 0, at] / trials) == share
+    (at,) = np.flatnonzero(counted.trials[0].gammas == float(gamma))
+    power = counted.rates(0.05).rate[-1, 0, at]
+    assert share_text(power) == share
     few = collect(presets.by_name(f"conformal_{name}").sweep, shipped).cells
     (rate,) = (c.rate for c in few if (c.label, c.gamma) == ("Uniform(50)", float(gamma)))
-    assert hits[-1, 0, at] / trials > rate
+    assert power > rate
 
 
 def test_what_is_said_of_levels_and_of_the_collapse_holds(shipped):
@@ -523,27 +538,30 @@ def test_what_is_said_of_degradation_in_all_sizes_holds(shipped):
     """Where Multiple and Uniform(50) fall behind C2ST below beta = 1, by the conformal page."""
     behind, most = {}, 0.0
     for study in power_study.shipped():
-        if not isinstance(study, ConformalPower) or len(study.ms) > 1:
+        if study.learned.seed or len(study.ms) > 1:
             continue
-        found = study.load(shipped)
-        hits, trials = found.power(0.05)
-        c2st, multiple, uniform = (
-            hits[:, np.array(found.betas) < 1][:, :, found.gammas > 0] / trials
-        )
+        counted = of_networks(study, shipped)
+        found = counted.trials[0]
+        c2st, multiple, uniform = counted.rates(0.05).rate[:, np.array(found.betas) < 1][
+            :, :, found.gammas > 0
+        ]
         most = max(most, (c2st - uniform).max())
         if (c2st - multiple).max() > 0.1:
             at = np.unravel_index((c2st - multiple).argmax(), c2st.shape)
             benchmark = study.learned.benchmark
             behind[benchmark.perturbation, benchmark.dims] = multiple[at], c2st[at]
     assert most < 0.06
-    assert set(behind) == {
-        ("mode_collapse", (3, 3)), ("mode_collapse", (10, 10)), ("heavy_tail", (100, 100)),
-    }  # fmt: skip
-    assert behind["mode_collapse", (10, 10)] == (0, 1)
-    low, high = behind["heavy_tail", (100, 100)]
-    assert f"({low:.0%} to {high:.0%})" in one_line(
-        "validation_core/explorers/papers/conformal_items.py"
+    three, ten, hundred = (
+        f"({low:.0%} to {high:.0%})"
+        for low, high in (
+            behind.pop(("mode_collapse", (3, 3))),
+            behind.pop(("mode_collapse", (10, 10))),
+            behind.pop(("heavy_tail", (100, 100))),
+        )
     )
+    assert not behind
+    (said,) = (item.why for item in conformal_items.ITEMS if "each of the six errors" in item.text)
+    assert f"3 dimensions {three} and in 10 {ten} and with heavy tails in 100 {hundred}" in said
 
 
 def test_what_is_said_of_broad_priors_holds(shipped):
@@ -560,10 +578,10 @@ def test_what_is_said_of_broad_priors_holds(shipped):
 def test_what_is_said_of_more_draws_of_p_holds(shipped):
     """Uniform's power over m rises to m = 10 and is flat from there."""
     for study in power_study.shipped():
-        if len(getattr(study, "ms", ())) > 1:
-            found = study.load(shipped)
-            hits, trials = found.power(0.05)
-            rates = hits[2:][:, :, found.gammas > 0].mean((1, 2)) / trials
+        if len(study.ms) > 1 and not study.learned.seed:
+            counted = of_networks(study, shipped)
+            above = counted.trials[0].gammas > 0
+            rates = counted.rates(0.05).rate[2:][:, :, above].mean((1, 2))
             at = dict(zip(study.ms, rates, strict=True))
             assert at[5] <= at[10] <= at[50]
             assert at[200] - at[50] < 0.01

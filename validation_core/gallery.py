@@ -24,7 +24,8 @@ from validation_core.api.work import Watch, run_on_engine
 from validation_core.benchmarks import Digits, Gaussian, SphereFlow, Spiral
 from validation_core.diagnosis import examples, tasks
 from validation_core.engine import Task
-from validation_core.explorers.conformal.power_study import shipped as conformal_shipped
+from validation_core.explorers.conformal.power_study import shipped as conformal_power_shipped
+from validation_core.explorers.conformal.study import shipped as conformal_shipped
 from validation_core.explorers.conformal.theory_study import shipped as conformal_theory_shipped
 from validation_core.explorers.highdim.digits.study import shipped as digits_shipped
 from validation_core.explorers.highdim.digits.study import sweeps as digits_sweeps
@@ -151,7 +152,7 @@ def parts() -> tuple[Part, ...]:
         Part(
             "conformal",
             "Conformal C2ST",
-            studies=(*ranked, *conformal_theory_shipped()),
+            studies=(*ranked, *conformal_power_shipped(), *conformal_theory_shipped()),
             trainings=tuple(dict.fromkeys(one for study in ranked for one in study.trainings)),
         ),
         Part(

@@ -12,9 +12,9 @@ from validation_core.explorers.conformal.power_study import ConformalPower
 from validation_core.explorers.conformal.study import PAPER_M, RECIPE, ConformalStudy, Learned
 from validation_core.explorers.conformal.theory_study import ConformalTheoryStudy
 from validation_core.scores.classifier import PRESETS
+from validation_core.sweep.presets import NETWORKS
 
 SIZES = (100, 200, 500, 1000, 2000)
-LEVELS = (0.01, 0.05, 0.1)
 RECIPES = {"interactive": RECIPE, "few": PRESETS["interactive"], "paper": PRESETS["paper"]}
 """One network for all gammas in a second; one for each: on few draws, as on the page Compare, or
 by the paper's schedule, in minutes."""
@@ -26,6 +26,8 @@ class ConformalChoice:
 
     study: ConformalStudy
     alpha: float
+    networks: int
+    """Behind the curves of power; the first is that of all else."""
 
     @property
     def learned(self) -> Learned:
@@ -37,11 +39,14 @@ class ConformalChoice:
         """Both sides of the paper's inequalities, at every gamma and beta."""
         return ConformalTheoryStudy(learned=self.learned)
 
-    def power(self, *, over_m: bool) -> ConformalPower:
-        """Trials over gamma and beta, for every m of the paper where that curve is shown."""
-        if over_m:
-            return power_study.over_m(self.learned, self.study.n)
-        return ConformalPower(learned=self.learned, n=self.study.n, ms=(self.study.m,))
+    def powers(self, *, over_m: bool) -> tuple[ConformalPower, ...]:
+        """Trials over gamma and beta with each network; over every m where that curve is shown."""
+        first = (
+            power_study.over_m(self.learned, self.study.n)
+            if over_m
+            else ConformalPower(learned=self.learned, n=self.study.n, ms=(self.study.m,))
+        )
+        return first.by_network(self.networks)
 
 
 def choose() -> ConformalChoice:
@@ -59,15 +64,21 @@ def choose() -> ConformalChoice:
             help="Uniform(m) ranks each draw of q among m fresh draws of p.",
         )
         n = forms.choice("Test points, n", SIZES, "n", first=1000, draw=st.select_slider)
-        alpha = forms.level(LEVELS)
+        alpha = forms.level()
         preset = forms.segmented(
             "Training", {name: name for name in RECIPES}, "preset", help=_presets()
         )
         seed = forms.seed()
+        networks = forms.networks(
+            "Networks, for power",
+            "networks",
+            NETWORKS,
+            trained="for all gammas" if preset == "interactive" else "for each gamma",
+        )
     learned = Learned(
         benchmark=benchmark, recipe=RECIPES[preset], each=preset != "interactive", seed=seed
     )
-    return ConformalChoice(ConformalStudy(learned=learned, n=n, m=m), alpha)
+    return ConformalChoice(ConformalStudy(learned=learned, n=n, m=m), alpha, networks)
 
 
 def _presets() -> str:

@@ -32,13 +32,12 @@ def _pictures(chosen: ConformalChoice, view: str, over_m: bool) -> None:
             look.alpha,
             look.over_m,
             look.oracle,
-            counted.study.key if counted else "",
-            counted.old if counted else False,
+            (counted.study.key, len(counted.trials), counted.old) if counted else None,
         ),
         lambda: pictures.payload(look, views, counted),
     )
     gamma = _chart(chosen, payload)
-    st.caption(f"{pictures.how_to_read(look, views.pool)} {_network(chosen)}")
+    st.caption(f"{pictures.how_to_read(look, views.pool)} {_network(chosen, counted)}")
     _below(chosen, counted, gamma, look)
 
 
@@ -96,15 +95,17 @@ def _below(
             trained(chosen.learned, gamma)
 
 
-def _network(chosen: ConformalChoice) -> str:
-    """The classifiers that score, and the draws from which they learn."""
+def _network(chosen: ConformalChoice, counted: MeasuredPower | None) -> str:
+    """The classifiers that score, the draws from which they learn, and how many power is of."""
     count, rows = len(chosen.learned.gammas), chosen.learned.recipe.train
     draws = f"{rows:,} draws of p and {rows:,} of q"
-    if count == 1:
-        return f"One classifier learns from {draws}."
-    if chosen.learned.each:
-        return f"{count} classifiers, one for each gamma, learn from {draws} each."
-    return f"One classifier learns from {draws} over all {count} gammas."
+    more = len(counted.trials) - 1 if counted else 0
+    if chosen.learned.each and count > 1:
+        others = f" Power is a mean over these and {more} more at each." if more else ""
+        return f"{count} classifiers, one for each gamma, learn from {draws} each.{others}"
+    over = f" over all {count} gammas" if count > 1 else ""
+    others = f" Power is a mean over it and {more} more like it." if more else ""
+    return f"One classifier learns from {draws}{over}.{others}"
 
 
 live.one_screen(1.7)

@@ -45,20 +45,28 @@ def seen(chosen: ConformalChoice) -> ConformalStudy | None:
 
 def counted(chosen: ConformalChoice, *, over_m: bool) -> MeasuredPower | None:
     """Trials to draw: all, the first ones, or until then those of an earlier setting."""
-    whole = chosen.power(over_m=over_m)
+    whole = chosen.powers(over_m=over_m)
     slot = f"conformal_counted_{over_m}"
-    for candidate in (whole, whole.few()):
-        if (power := stored_if_there(candidate)) is not None:
+    for candidate in (whole, (whole[0].few(),)):
+        if (power := _measured(candidate)) is not None:
             st.session_state[slot] = candidate
-            return MeasuredPower(candidate, power)
+            return power
     benchmark = chosen.learned.benchmark
-    usual = () if over_m else (ConformalPower(learned=Learned(benchmark=benchmark)),)
-    for older in (st.session_state.get(slot), *usual):
-        if older is None or older.learned.benchmark != benchmark:
-            continue
-        if (power := stored_if_there(older)) is not None:
-            return MeasuredPower(older, power, old=True)
+    usual = ConformalPower(learned=Learned(benchmark=benchmark)).by_network(chosen.networks)
+    for older in (st.session_state.get(slot), () if over_m else usual):
+        if older and older[0].learned.benchmark == benchmark and (power := _measured(older)):
+            return power._replace(old=True)
     return None
+
+
+def _measured(powers: Sequence[ConformalPower]) -> MeasuredPower | None:
+    """Trials of as many networks as have theirs, from the first; None where that has none."""
+    trials = []
+    for power in powers:
+        if (of_one := stored_if_there(power)) is None:
+            break
+        trials.append(of_one)
+    return MeasuredPower(powers[0], tuple(trials)) if trials else None
 
 
 def theory(chosen: ConformalChoice) -> ConformalTheory | None:
@@ -72,7 +80,7 @@ def ask(chosen: ConformalChoice, *, over_m: bool, theory: bool = False) -> JobSt
 
     The paper's preset waits for its button.
     """
-    request = (chosen.study.key, over_m, theory)
+    request = (chosen.study.key, chosen.networks, over_m, theory)
     tasks = jobs.lacking("conformal", request, lambda: _wanted(chosen, over_m, theory))
     label = chosen.learned.benchmark.label
     if not chosen.learned.each:
@@ -85,17 +93,22 @@ def ask(chosen: ConformalChoice, *, over_m: bool, theory: bool = False) -> JobSt
 
 
 def _wanted(chosen: ConformalChoice, over_m: bool, theory: bool) -> tuple[Task, ...]:
-    store, study, power = services().store, chosen.study, chosen.power(over_m=False)
-    pairs: list[tuple[Task, Task]] = [(study.first(), study), (power.few(), power)]
-    if over_m:
-        also = chosen.power(over_m=True)
-        pairs.append((also.few(), also))
-    results = [task for pair in pairs if not pair[1].done(store) for task in pair]
+    store, study = services().store, chosen.study
+    powers = [chosen.powers(over_m=False), *([chosen.powers(over_m=True)] * over_m)]
+    pairs: list[tuple[Task, Task]] = [(study.first(), study)]
+    pairs += [(first.few(), first) for first, *_ in powers]
+    results: list[Task] = [task for pair in pairs if not pair[1].done(store) for task in pair]
     if theory and not chosen.theory.done(store):
         results.insert(0, chosen.theory)
-    if not results:
-        return ()
-    return (*(TrainTask(trainings=(training,)) for training in chosen.learned.trainings), *results)
+    wanted = [*_training(chosen.learned), *results] if results else []
+    for others in zip(*(of[1:] for of in powers), strict=True):
+        if left := [power for power in others if not power.done(store)]:
+            wanted += [*_training(left[0].learned), *left]
+    return tuple(wanted)
+
+
+def _training(learned: Learned) -> list[Task]:
+    return [TrainTask(trainings=(training,)) for training in learned.trainings]
 
 
 def _offer(chosen: ConformalChoice, tasks: Sequence[Task]) -> None:
@@ -106,9 +119,10 @@ def _offer(chosen: ConformalChoice, tasks: Sequence[Task]) -> None:
         gammas=learned.gammas,
         recipe=learned.recipe,
         seed=learned.seed,
+        networks=chosen.networks,
     )
     price = rough_duration_text(costs.of(sweep, C2ST()).training)
-    count = len(learned.gammas)
+    count = len(learned.gammas) * chosen.networks
     st.button(
         f"Train {count_text(count, 'network')} as in the paper ({price})",
         key="train",

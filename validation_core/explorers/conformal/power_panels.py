@@ -35,11 +35,12 @@ from validation_core.types import Array, MethodStyle
 
 def interpolate_rates(counted: MeasuredPower, gammas: Sequence[float], alpha: float) -> Rates:
     """Rates (methods, BETAS, G), interpolated between the measured gammas and betas."""
-    known = _place(counted.trials.gammas, gammas)
+    first = counted.trials[0]
+    known = _place(first.gammas, gammas)
     return Rates(
         *(
-            _between(_between(part, 1, counted.trials.betas, BETAS), 2, known, range(len(gammas)))
-            for part in Rates.of(*counted.trials.power(alpha))
+            _between(_between(part, 1, first.betas, BETAS), 2, known, range(len(gammas)))
+            for part in counted.rates(alpha)
         )
     )
 
@@ -129,13 +130,16 @@ def _power_frame(
     caption = "The trials come when the classifier has learnt."
     if counted and counted.old:
         caption = f"Grey: as it was before, {counted.said}. The new trials are on their way."
+    elif counted and over_m:
+        betas = counted.trials[0].betas
+        places = list_text([f"{beta:g}" for beta in betas])
+        beyond = f", none beyond {betas[-1]:g}" if betas[-1] < BETAS[-1] else ""
+        caption = f"{counted.said}, counted at beta = {places}; lines between{beyond}."
     elif counted:
-        caption = f"{counted.said}, straight lines between; shaded: each point's 95% interval."
-        if over_m:
-            betas = counted.trials.betas
-            places = list_text([f"{beta:g}" for beta in betas])
-            beyond = f", none beyond {betas[-1]:g}" if betas[-1] < BETAS[-1] else ""
-            caption = f"{counted.said}, counted at beta = {places}; lines between{beyond}."
+        shaded = "each point's 95% interval"
+        if len(counted.trials) > 1:
+            shaded = "from the lowest to the highest of the networks' 95% intervals"
+        caption = f"{counted.said}, straight lines between; shaded: {shaded}."
     return {"y": rejection_axis(), "height": PANEL_HEIGHT, "legend": legend, "caption": caption}
 
 
@@ -217,20 +221,26 @@ def rank_noise_panel(look: ConformalView, seen: Conformal) -> Panel:
 
 def power_table(counted: MeasuredPower, alpha: float) -> pd.DataFrame:
     """Table of the counts behind the curves."""
-    hits, trials = counted.trials.power(alpha)
-    rate, low, high = Rates.of(hits, trials)
+    hits = np.stack([one.at(alpha) for one in counted.trials])
+    rate, low, high = counted.rates(alpha)
+    first, trials = counted.trials[0], counted.study.trials
     return pd.DataFrame(
         {
             "Test": method.label,
             "gamma": gamma,
             "beta": beta,
-            "Rejected": int(hits[i, j, k]),
-            "Trials": trials,
+            "Rejected": int(hits[:, i, j, k].sum()),
+            "Trials": trials * len(hits),
             "Power": rate[i, j, k],
             "95% from": low[i, j, k],
             "to": high[i, j, k],
+            **{
+                f"Network {number}": count / trials
+                for number, count in enumerate(hits[:, i, j, k], 1)
+                if len(hits) > 1
+            },
         }
         for i, method in enumerate(counted.study.methods)
-        for j, beta in enumerate(counted.trials.betas)
-        for k, gamma in enumerate(counted.trials.gammas)
+        for j, beta in enumerate(first.betas)
+        for k, gamma in enumerate(first.gammas)
     )

@@ -4,35 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
 from validation_core import methods, sampling, statistics
-from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian
-from validation_core.benchmarks.perturbations import Perturbation
 from validation_core.explorers.conformal.study import (
     FEW,
     PAPER_M,
     POWER_BETAS,
     TRIALS,
     TRIALS_AT_ONCE,
-    ConformalStudy,
     Learned,
     M,
     N,
     ScoreOfRows,
     draw_p,
     p_ignores_gamma,
+    shipped_networks,
 )
 from validation_core.methods.base import Method
 from validation_core.pieces import slices
-from validation_core.precision import SMALLEST_PVALUE
 from validation_core.rng import Streams, stream
 from validation_core.scores.trained_scores import Training
 from validation_core.study import Report, Study
+from validation_core.sweep.presets import NETWORKS
 from validation_core.sweep.trials import POOL
-from validation_core.types import Array, BlockScores, Joint, Reference
+from validation_core.text import LEVELS
+from validation_core.types import Array, BlockScores, Integers, Joint, Reference
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -41,29 +40,29 @@ _M_BETAS = (0.0, 0.4, 0.7, 0.9)  # of power over m
 
 
 class ConformalTrials(NamedTuple):
-    """p-values of trials at some gammas and betas."""
+    """Rejections in the trials of one network, at some gammas and betas."""
 
     gammas: Array
     """(G,)."""
     betas: Array
     """(B,)."""
-    pvalues: Array
-    """(methods, B, G, trials): C2ST, Multiple, then Uniform at each m."""
+    rejections: Integers
+    """(levels, methods, B, G) at the usual levels: of C2ST, Multiple, then Uniform at each m."""
 
-    def power(self, level: float) -> tuple[Array, int]:
-        """Rejections (methods, B, G) at a level, and the number of trials of each."""
-        # In double precision: 0.05 in half precision is a little less than 0.05.
-        hits = (self.pvalues.astype(np.float64) <= level).sum(-1)
-        return np.asarray(hits), self.pvalues.shape[-1]
+    def at(self, level: float) -> Integers:
+        """Rejections (methods, B, G) at one of the usual levels."""
+        return self.rejections[LEVELS.index(level)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
-    """Power of each test, from trials that share their draws over beta and methods.
+    """Power of each test with one network; trials share their draws over beta and methods.
 
     The random streams and the pooled protocol are those of `trials.py`: trial t draws from its
     own streams, independent of all other settings.
     """
+
+    version: ClassVar[int] = 2
 
     learned: Learned
     n: int = N
@@ -90,18 +89,21 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
         """The same study with a few trials."""
         return replace(self, trials=min(FEW, self.trials))
 
+    def by_network(self, count: int) -> tuple[ConformalPower, ...]:
+        """This study, and those of networks from the next seeds, with draws of their own."""
+        seeds = range(self.learned.seed, self.learned.seed + count)
+        return tuple(replace(self, learned=replace(self.learned, seed=seed)) for seed in seeds)
+
     def compute(self, store: Store, report: Report) -> ConformalTrials:
-        """Run the trials, ten at once."""
+        """Run the trials, gamma by gamma."""
         score, gammas = self.learned.score(store), self.learned.power_gammas
-        shape = len(self.methods), len(self.betas), len(gammas), self.trials
-        pvalues = np.empty(shape, np.float16)
-        laws = self.laws(score)
-        for part in slices(self.trials, TRIALS_AT_ONCE):
-            for i, gamma in enumerate(gammas):
-                chunk = self.trial_pvalues(score, gamma, laws[i], range(part.start, part.stop))
-                pvalues[:, :, i, part] = np.maximum(chunk, SMALLEST_PVALUE)
-            report(part.stop / self.trials, {})
-        return ConformalTrials(np.array(gammas, float), np.array(self.betas), pvalues)
+        rejections = []
+        for gamma, laws in zip(gammas, self.laws(score), strict=True):
+            rejections.append(self.rejected(score, gamma, laws))
+            report(len(rejections) / len(gammas), {})
+        return ConformalTrials(
+            np.array(gammas, float), np.array(self.betas), np.stack(rejections, axis=-1)
+        )
 
     def laws(self, score: ScoreOfRows) -> list[list[statistics.PooledLaw]]:
         """Calibration laws at each gamma and beta, from rows that are never tested."""
@@ -117,6 +119,17 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
         """Calibration laws at one gamma, from rows of p there."""
         scored = score(self.betas, rows, self.learned.gammas.index(gamma))
         return [statistics.PooledLaw(row) for row in scored]
+
+    def rejected(
+        self, score: ScoreOfRows, gamma: float, laws: Sequence[statistics.PooledLaw]
+    ) -> Integers:
+        """Rejections (levels, methods, B) in all trials at one gamma, ten at once."""
+        levels = np.array(LEVELS)[:, None, None, None]
+        parts = slices(self.trials, TRIALS_AT_ONCE)
+        pvalues = (
+            self.trial_pvalues(score, gamma, laws, range(part.start, part.stop)) for part in parts
+        )
+        return np.sum([(part <= levels).sum(-1) for part in pvalues], axis=0)
 
     def trial_pvalues(
         self, score: ScoreOfRows, gamma: float, laws: Sequence[statistics.PooledLaw], trials: range
@@ -167,16 +180,12 @@ def over_m(learned: Learned, n: int = N) -> ConformalPower:
     return ConformalPower(learned=learned, n=n, ms=PAPER_M, betas=_M_BETAS)
 
 
-def shipped() -> tuple[ConformalStudy | ConformalPower, ...]:
-    """Studies that ship with NPT Lab.
+def shipped() -> tuple[ConformalPower, ...]:
+    """Power that ships with NPT Lab, with each of several networks.
 
     The page's opening view of every perturbation and size, and power over m at the first size.
     """
-    every = [
-        Learned(benchmark=Gaussian(perturbation=name, dim_x=dim_x, dim_theta=dim_theta))
-        for dim_x, dim_theta in DIMENSIONS
-        for name in get_args(Perturbation)
-    ]
-    studies = [(ConformalStudy(learned=one), ConformalPower(learned=one)) for one in every]
+    every = shipped_networks()
     first = [one for one in every if one.benchmark.dims == every[0].benchmark.dims]
-    return (*(study for pair in studies for study in pair), *map(over_m, first))
+    powers = [*(ConformalPower(learned=one) for one in every), *map(over_m, first)]
+    return tuple(one for power in powers for one in power.by_network(NETWORKS))

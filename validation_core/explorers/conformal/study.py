@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import methods, sampling, statistics
-from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian
 from validation_core.benchmarks.over_gamma import OverGamma, refine_grid
+from validation_core.benchmarks.perturbations import Perturbation
 from validation_core.keys import Specification
 from validation_core.pieces import stack_by_name
 from validation_core.rng import common, stream
@@ -191,6 +192,21 @@ class ConformalStudy(Study[Conformal], spec="conformal"):
     def first(self) -> ConformalStudy:
         """The same study at a few betas."""
         return replace(self, betas=COARSE_BETAS)
+
+
+def shipped_networks() -> tuple[Learned, ...]:
+    """Networks of the page's opening view, of every perturbation and size."""
+    every = (
+        Gaussian(perturbation=name, dim_x=dim_x, dim_theta=dim_theta)
+        for dim_x, dim_theta in DIMENSIONS
+        for name in get_args(Perturbation)
+    )
+    return tuple(Learned(benchmark=one) for one in every)
+
+
+def shipped() -> tuple[ConformalStudy, ...]:
+    """Studies that ship with NPT Lab."""
+    return tuple(ConformalStudy(learned=one) for one in shipped_networks())
 
 
 def by_oracle(study: ConformalStudy) -> Conformal | None:

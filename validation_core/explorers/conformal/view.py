@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.drawing.marks import Axis, Slider, formatted, over
+from validation_core.drawing.power_curves import Rates
 from validation_core.explorers.conformal.power_study import ConformalPower, ConformalTrials
 from validation_core.explorers.conformal.study import BETAS, Conformal, ConformalStudy, Learned
 from validation_core.explorers.conformal.theory_study import ConformalTheory
@@ -41,15 +42,26 @@ class MeasuredPower(NamedTuple):
     """Finished trials, and whether they are of an earlier setting."""
 
     study: ConformalPower
-    trials: ConformalTrials
+    """With the first network."""
+    trials: tuple[ConformalTrials, ...]
+    """With each network."""
     old: bool = False
+
+    def rates(self, level: float) -> Rates:
+        """Rejection rates (methods, B, G) at a level, means over networks.
+
+        Their intervals reach from the lowest to the highest end of the networks' own.
+        """
+        each = Rates.of([one.at(level) for one in self.trials], self.study.trials)
+        return Rates(each.rate.mean(0), each.low.min(0), each.high.max(0))
 
     @property
     def said(self) -> str:
         """Number and size of the trials, and their setting, in words."""
-        uniform = self.study.ms[0]
+        uniform, networks = self.study.ms[0], len(self.trials)
+        of_each = f" with each of {networks} networks" if networks > 1 else ""
         m = f", m = {uniform}" if len(self.study.ms) == 1 else ""
-        return f"{self.study.trials} trials a point, n = {self.study.n:,}{m}"
+        return f"{self.study.trials} trials a point{of_each}, n = {self.study.n:,}{m}"
 
 
 def gamma_and_beta(gammas: Sequence[float]) -> list[Slider]:
