@@ -455,7 +455,7 @@ def of_networks(study, store):
 
 @pytest.mark.parametrize("name", presets.TAUGHT)
 def test_what_more_draws_teach_a_classifier_is_what_ships(shipped, name):
-    """Power of Uniform(50) by the network that the page Conformal C2ST opens with."""
+    """Power of Uniform(50) by the networks that the page Conformal C2ST opens with."""
     study = ConformalPower(learned=Learned(benchmark=Gaussian(perturbation=name)))
     assert study in power_study.shipped()
     counted = of_networks(study, shipped)
