@@ -386,7 +386,7 @@ def test_a_stronger_tilt_chooses_no_draw_that_leans_less(name):
         "tilt_wide": tilts.inward_direction,
         "tilt_correlation": tilts.two_parameter_direction,
     }[name]
-    g = draw(D, own).of(of.standard(np.swapaxes(of.q, 0, 1)).swapaxes(0, 1))
+    g = draw(np.arange(D), own).of(of.standard(np.swapaxes(of.q, 0, 1)).swapaxes(0, 1))
     leans = [g[np.arange(N), one] for one in made]
     for weaker, stronger in pairwise(leans):
         assert (stronger >= weaker - 1e-12).all()
@@ -482,3 +482,19 @@ def test_draws_that_differ_are_moved_as_they_are():
     np.testing.assert_array_equal(
         moved, INJECTIONS["bias_all"].apply(of, which(), 0.1, stream(0, "bias"))
     )
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_a_parameter_that_is_fixed_holds_no_defect(name):
+    """A fixed parameter that moved would be found by that alone, whatever else is wrong with q."""
+    free = pool()
+    fixed = np.concatenate([np.ones((*free.q.shape[:2], 1)), free.q], axis=2)
+    for seed in range(4):
+        of = DrawPool(fixed, free.x, direction_seed=seed)
+        assert of.parameter != 0
+        places, moved = DEFECTS[name].tables(
+            of, which(), DEFECTS[name].strengths[-1], stream(seed, name)
+        )
+        truths = of.take(places) if moved is None else moved
+        np.testing.assert_allclose(truths[..., 0], 1.0, atol=1e-12)
+        assert not np.array_equal(truths, of.take(which()))

@@ -1,5 +1,6 @@
 """Long tables of any naming, melted ones, and columns of which a user says what they are."""
 
+import ast
 import io
 
 import numpy as np
@@ -216,3 +217,58 @@ def test_parts_of_an_array_may_be_written_as_r_and_arviz_write_them(form):
         for (stem, _, part), values in ((n.partition("_"), v) for n, v in content.items())
     }
     assert tables.read(csv(renamed)).digest == tables.read(csv(content)).digest
+
+
+def wide(draws=K):
+    """A row for each simulation, its draws in numbered columns beside the true values."""
+    arrays = table(m=2)
+    columns = {"mass": arrays["theta"][:, 0], "spin": arrays["theta"][:, 1]}
+    columns |= {f"y{j + 1}": arrays["x"][:, j] for j in range(2)}
+    for j, name in enumerate(("mass", "spin")):
+        columns |= {f"{name}_{i}": arrays["theta_q"][:, i % K, j] for i in range(draws)}
+    return pd.DataFrame(columns)
+
+
+@pytest.mark.parametrize("draws", [K, 70])  # 70: more columns than arrays that a file may hold
+def test_draws_in_numbered_columns_are_read_as_the_refusal_advises(draws):
+    data = wide(draws)
+    for content in written(data).values():
+        with pytest.raises(UnknownArrays) as caught:
+            tables.read(content, name="run")
+        advised = str(caught.value).partition("arrays=")[2].partition(" in Python")[0]
+        said = ast.literal_eval(advised)
+        assert said == {"theta": "mass+spin", "x": "y1+y2", "theta_q": "mass_*+spin_*"}
+        for x in (said["x"], "y*"):
+            upload = tables.read(content, name="run", arrays=said | {"x": x})
+            np.testing.assert_allclose(upload.data.theta, table(m=2)["theta"], rtol=1e-5)
+            np.testing.assert_allclose(upload.data.q[:, :K], table(m=2)["theta_q"], rtol=1e-5)
+            assert not [note for note in upload.notes if "unread" in note]
+    guessed = guess_columns(list(caught.value.shapes)[1:])
+    assert guessed["theta"] == ("mass", "spin")
+    assert guessed["theta_q"] == ("mass_*", "spin_*")
+    assert guessed["x"] == ("y1", "y2")
+
+
+def test_of_too_many_columns_those_that_are_named_are_read():
+    rng = np.random.default_rng(0)
+    others = pd.DataFrame({f"f{chr(97 + i // 26)}{chr(97 + i % 26)}": rng.normal(size=N)
+                           for i in range(150)})  # fmt: skip
+    content = pd.concat([wide(), others], axis=1).to_csv(index=False).encode()
+    said = {"theta": "mass", "x": "f*", "theta_q": "mass_*"}
+    assert tables.read(content, name="run", arrays=said).data.x.shape == (N, 150)
+    with pytest.raises(ValueError, match=r"got mas, and it holds run \(60, 178\), mass_\*"):
+        tables.read(content, name="run", arrays={"theta": "mas", "theta_q": "mass_*"})
+
+
+def test_rows_of_true_values_may_say_p_and_need_no_draw_number():
+    arrays = table(m=2)
+    rows = np.concatenate([arrays["theta"][:, None], arrays["theta_q"]], axis=1).reshape(-1, 2)
+    data = pd.DataFrame({"event": np.repeat(np.arange(N), K + 1), "m": rows[:, 0]})
+    data["kind"] = ["p", *["q"] * K] * N
+    data["number"] = [None, *range(K)] * N
+    said = {"sim": "event", "draw": "number", "theta": "m", "x": "none"}
+    content = data.to_csv(index=False, sep=";", decimal=",").encode()
+    upload = tables.read(content, arrays=said | {"truth": "kind"})
+    np.testing.assert_allclose(upload.data.theta[:, 0], arrays["theta"][:, 0], rtol=1e-5)
+    with pytest.raises(ValueError, match="whole numbers; got nothing in number at row 1"):
+        tables.read(content, arrays=said)

@@ -74,9 +74,7 @@ def column_table(
     if own or role:
         in_order = role not in _IN_ANY_ORDER
         return WideTable(columns, stem, row_numbers(columns, in_order=in_order))
-    return ListedColumns(
-        columns, stem, {name for names in (given or {}).values() for name in names}
-    )
+    return ListedColumns(columns, stem, named)
 
 
 def _numbered(columns: CheckedColumns) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables.checked_columns import CheckedColumns
+from validation_core.tables.long_layout import matching_columns
 from validation_core.tables.source import ARRAYS, ArrayHeader, Order, as_working_dtype
 from validation_core.tables.wide_table import WideTable
 
@@ -22,7 +23,8 @@ class ListedColumns:
     Args:
         columns: the columns.
         stem: name of all of them as one array: that of the file, without its ending.
-        named: columns that are listed by themselves, since the user names them.
+        named: names that the user gives, of a column or, with `*`, of several: these are listed,
+            of too many columns alone.
 
     Raises:
         ValueError: for a file without columns of numbers.
@@ -34,10 +36,11 @@ class ListedColumns:
         self._columns = columns
         self._whole = WideTable(columns, stem)
         self.notes = self._whole.notes
-        self._families = _families([name for name in columns.numeric() if name])
-        self._families |= {name: [name] for name in named}
-        if len(self._families) >= ARRAYS - 1:
-            self._families = {}
+        numbers = columns.numeric()
+        own = {name: of for name in named if (of := matching_columns(name, numbers))}
+        spent = {name for of in own.values() for name in of}
+        rest = _families([name for name in numbers if name and name not in spent])
+        self._families = own if len(own) + len(rest) >= ARRAYS - 1 else {**rest, **own}
 
     def headers(self) -> Mapping[str, ArrayHeader]:
         single = {

@@ -82,10 +82,10 @@ def chosen_columns(chosen: Chosen, names: Collection[str]) -> dict[str, tuple[st
     if roles.says_no_x(wanted, names):
         wanted["x"] = ()
     for role, given in wanted.items():
-        columns = [match for name in given for match in _matches(name, names)]
+        columns = [match for name in given for match in matching_columns(name, names)]
         found[role] = tuple(dict.fromkeys(columns))
     unknown = [role for role in found if role not in COLUMN_ROLES and role not in _BESIDE]
-    lost = [n for given in wanted.values() for n in given if not _matches(n, names)]
+    lost = [n for given in wanted.values() for n in given if not matching_columns(n, names)]
     if not {"sim", "draw", "truth"} & {*found}:
         return None if lost or unknown or not found else found
     if lost or unknown:
@@ -98,8 +98,8 @@ def chosen_columns(chosen: Chosen, names: Collection[str]) -> dict[str, tuple[st
     return found
 
 
-def _matches(name: str, names: Collection[str]) -> Sequence[str]:
-    """The columns that a name means: itself, or those that `x_*` fits, by their numbers."""
+def matching_columns(name: str, names: Collection[str]) -> list[str]:
+    """The columns that a name means: itself, or those that `x_*` fits, in the file's order."""
     if name in names or "*" not in name:
         return [name] if name in names else []
     return [other for other in names if fnmatchcase(other, name)]
@@ -169,13 +169,14 @@ def guess_columns(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
         return {"sim": (layout.sim,), **roles_found}
     sim = _first(names, ("sim", *SIMULATION_COLUMNS))
     free = [name for name in names if name != sim and not _is_row_label(name)]
-    draw = _draw_columns(free)
+    drawn = roles.columns_with_draws(free) if sim is None else {}
+    rest = tuple(name for name in free if name not in drawn and name not in drawn.values())
     return {
         "sim": (sim,) if sim else (),
-        "draw": draw,
-        "theta": starting(free, "theta"),
-        "theta_q": (),
-        "x": starting(free, "x"),
+        "draw": _draw_columns(free),
+        "theta": tuple(drawn) or starting(free, "theta"),
+        "theta_q": tuple(drawn.values()),
+        "x": starting(free, "x") or (rest if drawn else ()),
     }
 
 

@@ -18,7 +18,7 @@ from validation_core.text import first_text, list_text
 
 _ROW = 50  # bytes of the limit for each row: the rows are sorted by simulation
 _WHOLE = 2.0**53  # whole numbers from here on are not told apart
-_TRUTH_WORDS = frozenset({"1", "true", "truth", "t", "yes", "prior", "simulated", "injected"})
+_TRUTH_WORDS = frozenset({"1", "true", "truth", "t", "yes", "prior", "simulated", "injected", "p"})
 
 
 class _Places(NamedTuple):
@@ -269,12 +269,18 @@ def _places_of_rows(
             without draws, or two draws under one number.
     """
     names = _listed((layout.sim, *layout.draw))
-    whole = np.isfinite(sim).all() and np.isfinite(index[~truth]).all()
-    if not (whole and (sim == np.floor(sim)).all() and (index == np.floor(index))[~truth].all()):
-        raise ValueError(
-            f"The columns {names} must hold whole numbers; got others. Number the simulations 0, "
-            f"1, ... and the draws 0, 1, ..., with -1 for the true value."
-        )
+    for name, numbers in zip((layout.sim, *layout.draw), (sim, *index.T), strict=True):
+        odd = (numbers != np.floor(numbers)) | ~np.isfinite(numbers)
+        if name != layout.sim:
+            odd &= ~truth
+        if odd.any():
+            row = int(odd.argmax())
+            got = "nothing" if np.isnan(numbers[row]) else f"{numbers[row]:g}"
+            raise ValueError(
+                f"The columns {names} must hold whole numbers; got {got} in {roles.label(name)} "
+                f"at row {row + 1:,}. Number the simulations 0, 1, ... and the draws 0, 1, ..., "
+                f"with -1 for the true value."
+            )
     if (np.abs(sim) >= _WHOLE).any():
         raise ValueError(
             f"Numbers of simulations must be below 2**53, beyond which they run together; got "
@@ -292,7 +298,7 @@ def _places_of_rows(
     n = len(by_sim)
     truths = np.bincount(place[truth], minlength=n)
     if layout.in_rows and (truths != 1).any():
-        odd = int(np.flatnonzero(truths != 1)[0])
+        first = int(np.flatnonzero(truths != 1)[0])
         mark = "draw = -1" if layout.marker is None else f"{roles.label(layout.marker)} set"
         beside = ", ".join(f"{roles.label(name)}_true" for name in layout.theta_q[:3])
         remedy = (
@@ -301,8 +307,8 @@ def _places_of_rows(
             else f"Add one to each, or the true values in columns beside the draws: {beside}."
         )
         raise ValueError(
-            f"Every simulation must have one row with {mark}, its true value; got {truths[odd]} "
-            f"for sim {by_sim[odd]:.0f}, and others than one for {int((truths != 1).sum()):,} of "
+            f"Every simulation must have one row with {mark}, its true value; got {truths[first]} "
+            f"for sim {by_sim[first]:.0f}, and others than one for {int((truths != 1).sum()):,} of "
             f"{n:,}. {remedy}"
         )
     counts = np.bincount(place[~truth], minlength=n)

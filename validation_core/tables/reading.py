@@ -89,7 +89,8 @@ def read_source(
     chosen = options.arrays
     roles.check_chosen_roles(resolve_names(chosen or {}, shapes), shapes)
     joined = JoinedArrays(declared, reader.load, chosen)
-    known = roles.find_roles(joined.headers, joined.chosen)
+    named = list(joined.headers)[columns:]  # without the first, all columns as one array
+    known = roles.find_roles({name: joined.headers[name] for name in named}, joined.chosen)
     joined_shapes = {array: header.shape for array, header in joined.headers.items()}
     try:
         without_x = roles.says_no_x(joined.chosen, shapes)

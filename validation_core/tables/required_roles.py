@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from validation_core.tables import roles
 from validation_core.tables.source import UnknownArrays
 
+_TYPED = 200  # characters of names that a remedy writes out
 _WITHOUT_X = " Where none of them is x: --map x=none, or arrays={'x': 'none'}."
 
 
@@ -103,8 +104,15 @@ def _could_be(
 ) -> str:
     """The array that can have a role, or NAME; x is all arrays as long as theta."""
     if role != "x":
-        return roles.label(guessed.get(role, "NAME"))
-    others = {name for other, name in guessed.items() if other != "x"}
-    rows = present.get(guessed.get("theta", ""), ())[:1]
+        return _typed(guessed.get(role, "NAME").split("+"))
+    apart = {other: (name, *name.split("+")) for other, name in guessed.items() if other != "x"}
+    others = {name for names in apart.values() for name in names}
+    rows = next((present[name][:1] for name in apart.get("theta", ()) if name in present), ())
     fit = [name for name, shape in free.items() if shape[:1] == rows and name not in others]
-    return roles.label("+".join(fit)) if rows and fit else "NAME"
+    return _typed(fit) if rows and fit else "NAME"
+
+
+def _typed(names: Sequence[str]) -> str:
+    """Arrays as a user types them; NAME+NAME for more than fit on a line."""
+    typed = "+".join(map(roles.label, names))
+    return typed if len(typed) <= _TYPED else "NAME+NAME"

@@ -49,7 +49,14 @@ class DrawPool:
         """The one parameter that holds what is put into one; None where trials differ in it."""
         if self.direction_seed is None:
             return None
-        return draw_parameter(self.q.shape[2], self._shared())
+        return draw_parameter(self.moving, self._shared())
+
+    @cached_property
+    def moving(self) -> DrawIndices:
+        """Places of the parameters whose draws vary at some x, as a fixed one's do not; all where
+        none does."""
+        moves = self.by_rows(lambda rows: (self.q[rows] != self.q[rows, :1]).any(1)).any(0)
+        return np.flatnonzero(moves if moves.any() else ~moves)
 
     def by_rows(self, of: Callable[[slice], NDArray[S]]) -> NDArray[S]:
         """A function of some rows at a time, its values joined: no copy of all draws is made."""
@@ -178,9 +185,9 @@ def _rounded(values: NDArray[np.generic], draws: Array, theta: Array, uniform: A
     return np.where(np.abs(beyond) < step, inside, outside)
 
 
-def draw_parameter(d: int, rng: np.random.Generator) -> int:
-    """One of d parameters, by its place."""
-    return int(rng.integers(d, size=1)[0])
+def draw_parameter(places: DrawIndices, rng: np.random.Generator) -> int:
+    """One of the parameters at these places, by its place."""
+    return int(places[rng.integers(len(places), size=1)[0]])
 
 
 def _widths_within(q: Array) -> Array:

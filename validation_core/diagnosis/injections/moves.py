@@ -24,9 +24,14 @@ def random_signs(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
 
 
 def unit_directions(pool: DrawPool, which: DrawIndices, rng: np.random.Generator) -> Array:
-    """Unit vectors, one for each trial or one for all: (T, 1, D) or (1, 1, D)."""
+    """Unit vectors, one for each trial or one for all: (T, 1, D) or (1, 1, D).
+
+    A parameter that is fixed at every x stays so.
+    """
     count, own = pool.directions(which, rng)
     vectors = own.standard_normal((count, 1, pool.q.shape[2]))
+    if len(pool.moving) < vectors.shape[2]:
+        vectors[..., np.setdiff1d(np.arange(vectors.shape[2]), pool.moving)] = 0.0
     return vectors / np.linalg.norm(vectors, axis=2, keepdims=True)
 
 
@@ -45,8 +50,8 @@ def in_one_parameter(apply: Apply) -> Apply:
         pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
     ) -> Array:
         count, own = pool.directions(which, rng)
-        d = pool.q.shape[2]
-        mark = np.eye(d, dtype=bool)[own.integers(d, size=count)][:, None]  # (T or 1, 1, D)
+        chosen = pool.moving[own.integers(len(pool.moving), size=count)]
+        mark = np.eye(pool.q.shape[2], dtype=bool)[chosen][:, None]  # (T or 1, 1, D)
         return np.where(mark, apply(pool, which, strength, rng), pool.take(which))
 
     return alone

@@ -29,7 +29,8 @@ def _in_one(pool: DrawPool) -> float | None:
     precisions = mean_precision(pool)
     if precisions is None:
         return None
-    return float(precisions.mean() if pool.parameter is None else precisions[pool.parameter])
+    one = precisions[pool.moving].mean() if pool.parameter is None else precisions[pool.parameter]
+    return float(one)
 
 
 def bias_in_one_nats(pool: DrawPool, strength: float) -> float | None:
@@ -41,7 +42,7 @@ def bias_in_one_nats(pool: DrawPool, strength: float) -> float | None:
 def bias_in_all_nats(pool: DrawPool, strength: float) -> float | None:
     """Mean over signs, of which a pair of correlated parameters has better and worse ones."""
     precisions = mean_precision(pool)
-    return None if precisions is None else strength**2 / 2 * float(precisions.sum())
+    return None if precisions is None else strength**2 / 2 * float(precisions[pool.moving].sum())
 
 
 def _scaled_nats(factor: float, weight: float = 1.0) -> float:
@@ -56,7 +57,7 @@ def width_nats(*, single: bool, wide: bool) -> NatsOfStrength:
     def nats(pool: DrawPool, strength: float) -> float | None:
         factor = 1 / strength if wide else strength
         if not single:
-            return pool.q.shape[2] * _scaled_nats(factor)
+            return len(pool.moving) * _scaled_nats(factor)
         weight = _in_one(pool)
         return None if weight is None else _scaled_nats(factor, weight)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,37 +100,40 @@ def tilt_nats(pool: DrawPool, direction: Direction, tau: float) -> float:
     return float(_by_rows(pool, direction, lambda _, g: divergence(_chances(g, tau))).mean())
 
 
-def one_parameter_direction(d: int, rng: np.random.Generator) -> TiltDirection:
-    """A parameter, up or down."""
-    return TiltDirection((draw_parameter(d, rng),), float(rng.choice([-1.0, 1.0])))
+def one_parameter_direction(places: DrawIndices, rng: np.random.Generator) -> TiltDirection:
+    """A parameter at one of these places, up or down."""
+    return TiltDirection((draw_parameter(places, rng),), float(rng.choice([-1.0, 1.0])))
 
 
-def outward_direction(d: int, rng: np.random.Generator) -> TiltDirection:
+def outward_direction(places: DrawIndices, rng: np.random.Generator) -> TiltDirection:
     """The square of a parameter: truths too far out, so that q is too narrow."""
-    j = draw_parameter(d, rng)
+    j = draw_parameter(places, rng)
     return TiltDirection((j, j))
 
 
-def inward_direction(d: int, rng: np.random.Generator) -> TiltDirection:
+def inward_direction(places: DrawIndices, rng: np.random.Generator) -> TiltDirection:
     """Truths too far in, so that q is too wide."""
-    j = draw_parameter(d, rng)
+    j = draw_parameter(places, rng)
     return TiltDirection((j, j), -1.0)
 
 
-def mode_direction(d: int, rng: np.random.Generator) -> ModeDirection:
+def mode_direction(places: DrawIndices, rng: np.random.Generator) -> ModeDirection:
     """The upper or the lower of two modes."""
-    del d
+    del places
     return ModeDirection(float(rng.choice([-1.0, 1.0])))
 
 
-def two_parameter_direction(d: int, rng: np.random.Generator) -> TiltDirection:
-    """The product of two parameters, up or down."""
-    i = draw_parameter(d, rng)
-    j = (i + 1 + int(rng.integers(d - 1))) % d
-    return TiltDirection((min(i, j), max(i, j)), float(rng.choice([-1.0, 1.0])))
+def two_parameter_direction(places: DrawIndices, rng: np.random.Generator) -> TiltDirection:
+    """The product of two parameters, up or down; of only one, its square."""
+    d = len(places)
+    i = draw_parameter(np.arange(d), rng)
+    j = (i + 1 + int(rng.integers(max(d - 1, 1)))) % d
+    low, high = sorted((int(places[i]), int(places[j])))
+    return TiltDirection((low, high), float(rng.choice([-1.0, 1.0])))
 
 
-_Draw = Callable[[int, np.random.Generator], Direction]
+_Draw = Callable[[DrawIndices, np.random.Generator], Direction]
+_Directions = Callable[[DrawIndices], Sequence[Direction]]
 
 
 def _pick(draw: _Draw) -> Pick:
@@ -139,7 +143,7 @@ def _pick(draw: _Draw) -> Pick:
         pool: DrawPool, which: DrawIndices, strength: float, rng: np.random.Generator
     ) -> DrawIndices:
         count, own = pool.directions(which, rng)
-        directions = [draw(pool.q.shape[2], own) for _ in range(count)] * (len(which) // count)
+        directions = [draw(pool.moving, own) for _ in range(count)] * (len(which) // count)
         uniform, indices = rng.random(which.shape), np.empty(which.shape, np.intp)
         for direction in dict.fromkeys(directions):
             trials = [t for t, other in enumerate(directions) if other == direction]
@@ -149,36 +153,30 @@ def _pick(draw: _Draw) -> Pick:
     return pick
 
 
-def _nats(draw: _Draw, directions_of: Callable[[int], Sequence[Direction]]) -> NatsOfStrength:
+def _nats(draw: _Draw, directions_of: _Directions) -> NatsOfStrength:
     """Nats of the direction that all trials share, or their mean over all directions."""
 
     def size(pool: DrawPool, strength: float) -> float:
-        d = pool.q.shape[2]
         if pool.direction_seed is None:
-            return float(
-                np.mean([tilt_nats(pool, direction, strength) for direction in directions_of(d)])
-            )
+            each = directions_of(pool.moving)
+            return float(np.mean([tilt_nats(pool, direction, strength) for direction in each]))
         _, own = pool.directions(np.empty((1, len(pool.q)), np.intp), np.random.default_rng(0))
-        return tilt_nats(pool, draw(d, own), strength)
+        return tilt_nats(pool, draw(pool.moving, own), strength)
 
     return size
 
 
-def _each(d: int) -> list[TiltDirection]:
-    return [TiltDirection((j,), sign) for j in range(d) for sign in (-1.0, 1.0)]
+def _each(places: DrawIndices) -> list[TiltDirection]:
+    return [TiltDirection((j,), sign) for j in places.tolist() for sign in (-1.0, 1.0)]
 
 
-def _squares(sign: float) -> Callable[[int], list[TiltDirection]]:
-    return lambda d: [TiltDirection((j, j), sign) for j in range(d)]
+def _squares(sign: float) -> _Directions:
+    return lambda places: [TiltDirection((j, j), sign) for j in places.tolist()]
 
 
-def _pairs(d: int) -> list[TiltDirection]:
-    return [
-        TiltDirection((i, j), sign)
-        for i in range(d)
-        for j in range(i + 1, d)
-        for sign in (-1.0, 1.0)
-    ]
+def _pairs(places: DrawIndices) -> list[TiltDirection]:
+    pairs = list(combinations(places.tolist(), 2)) or [(j, j) for j in places.tolist()]
+    return [TiltDirection(pair, sign) for pair in pairs for sign in (-1.0, 1.0)]
 
 
 def _tilt(
@@ -186,7 +184,7 @@ def _tilt(
     cause: str,
     title: str,
     draw: _Draw,
-    directions_of: Callable[[int], Sequence[Direction]],
+    directions_of: _Directions,
     *,
     dims: int = 1,
     spread: Spread | None = None,
@@ -237,7 +235,7 @@ MODE_TILT = _tilt(
     "missing_mode",
     "tilted towards one of the modes",
     mode_direction,
-    lambda d: [ModeDirection(sign) for sign in (-1.0, 1.0)],
+    lambda places: [ModeDirection(sign) for sign in (-1.0, 1.0)],
     spread="",
 )
 """The same between modes: it changes nothing where q has one mode."""
