@@ -1,5 +1,6 @@
 """Several posteriors of the same simulations: proper scores, paired intervals, words."""
 
+import ast
 from dataclasses import replace
 
 import numpy as np
@@ -351,6 +352,41 @@ def test_one_row_is_no_comparison():
     )
     assert comparison.unlike(one, other).startswith("Paired differences need at least 2 rows")
     assert comparison.ranking([comparison.row_scores(each.data) for each in (one, other)]) is None
+
+
+@pytest.mark.parametrize("dim", [3, 20])
+def test_tables_in_another_order_are_refused_with_what_sorts_them(dim):
+    rng = stream(0, "posteriors test", "order")
+    theta, x = rng.standard_normal((60, dim)), rng.standard_normal((60, 2))
+    q = rng.standard_normal((60, 9, dim))
+
+    def upload(theta, x, q):
+        return Upload.of({"theta": theta, "x": x, "theta_q": q})
+
+    one, mixed, rows = upload(theta, x, q), rng.permutation(dim), rng.permutation(60)
+    columns = upload(theta[:, mixed], x, q[..., mixed])
+    assert comparison.unlike(one, one) is None
+    told = comparison.unlike(one, columns)
+    assert "got parameters in another order" in told
+    if dim == 3:  # as advised
+        places = ast.literal_eval(told.partition("theta[:, ")[2].partition("]")[0] + "]")
+        sorted_ = upload(theta[:, mixed][:, places], x, q[..., mixed][..., places])
+        assert comparison.unlike(one, sorted_) is None
+    else:
+        both = [
+            upload(t[:, t[0].argsort()], x, d[..., t[0].argsort()])
+            for t, d in ((theta, q), (theta[:, mixed], q[..., mixed]))
+        ]
+        assert "numpy.argsort(theta[0])" in told
+        assert comparison.unlike(*both) is None
+    told = comparison.unlike(one, upload(theta[rows], x[rows], q[rows]))
+    assert "got rows in another order" in told
+    both = [
+        upload(t[np.lexsort(t.T)], y[np.lexsort(t.T)], d[np.lexsort(t.T)])
+        for t, y, d in ((theta, x, q), (theta[rows], x[rows], q[rows]))
+    ]
+    assert comparison.unlike(*both) is None
+    assert "got other values" in comparison.unlike(one, upload(theta[rows], x, q))
 
 
 def test_the_figure_has_a_row_for_each_the_nearest_first():

@@ -211,17 +211,10 @@ def figure_sweeps(
             CoLT(),
             design,
             embeddings=embeddings,
-            networks=_networks_behind(benchmark),
+            networks=NETWORKS,
             for_all_gammas=True,
         )
     )
-
-
-def _networks_behind(benchmark: Benchmark) -> int:
-    """Networks of a figure's curve: of the largest bent posteriors one, where a further network
-    takes twenty minutes of a core."""
-    bent = isinstance(benchmark, Gaussian) and benchmark.curved
-    return 1 if bent and benchmark.dims == DIMENSIONS[-1] else NETWORKS
 
 
 def blind_prior_sweeps(preset: Preset = "interactive") -> tuple[Sweep, ...]:

@@ -298,7 +298,7 @@ def _places_of_rows(
     n = len(by_sim)
     truths = np.bincount(place[truth], minlength=n)
     if layout.in_rows and (truths != 1).any():
-        first = int(np.flatnonzero(truths != 1)[0])
+        wrong = int(np.flatnonzero(truths != 1)[0])
         mark = "draw = -1" if layout.marker is None else f"{roles.label(layout.marker)} set"
         beside = ", ".join(f"{roles.label(name)}_true" for name in layout.theta_q[:3])
         remedy = (
@@ -307,9 +307,9 @@ def _places_of_rows(
             else f"Add one to each, or the true values in columns beside the draws: {beside}."
         )
         raise ValueError(
-            f"Every simulation must have one row with {mark}, its true value; got {truths[first]} "
-            f"for sim {by_sim[first]:.0f}, and others than one for {int((truths != 1).sum()):,} of "
-            f"{n:,}. {remedy}"
+            f"Every simulation must have one row with {mark}, its true value; got {truths[wrong]} "
+            f"for sim {by_sim[wrong]:.0f}, and others than one for "
+            f"{int((truths != 1).sum()):,} of {n:,}. {remedy}"
         )
     counts = np.bincount(place[~truth], minlength=n)
     if counts.min() == 0:

@@ -14,6 +14,7 @@ from validation_core.types import Array
 
 MOST_ON_PAGE = 12
 """Tables that the page compares at once."""
+_LISTED = 12  # parameters whose order a refusal writes out
 
 
 def address_entry(label: str, upload: Upload) -> str:
@@ -42,18 +43,41 @@ def unlike(first: Upload, other: Upload) -> str | None:
             f"Paired differences need at least {FEWEST} rows, whose spread gives intervals; got "
             f"{first.n}. Bring more simulations."
         )
-    same = _close(*_angles_alike(first, other)) and (
-        first.data.x.shape == other.data.x.shape and _close(first.data.x, other.data.x)
-    )
+    theirs = (*_angles_alike(first, other), first.data.x, other.data.x)
+    if _close(*theirs[:2]) and _close(*theirs[2:]):
+        return None
     return (
-        None
-        if same
-        else (
-            "Paired differences need the same simulations in the same order; got other values of "
-            "theta or x. Draw from both posteriors at the same theta and x, or sort their "
-            "rows alike."
-        )
+        f"Paired differences need the same simulations in the same order; got "
+        f"{_in_another_order(*theirs) or _OTHERS}"
     )
+
+
+_OTHERS = (
+    "other values of theta or x. Draw from both posteriors at the same theta and x, or sort their "
+    "rows alike."
+)
+
+
+def _in_another_order(a: Array, b: Array, x: Array, y: Array) -> str | None:
+    """What differs and what to do, where theta (N, D) and x (N, M) of the second table are those
+    of the first in another order of columns or rows."""
+    columns = b[0].argsort(kind="stable")[a[0].argsort(kind="stable").argsort(kind="stable")]
+    if _close(a, b[:, columns]) and _close(x, y):
+        remedy = (
+            f"Write them as in the first: theta[:, {columns.tolist()}], "
+            f"theta_q[..., {columns.tolist()}]."
+            if len(columns) <= _LISTED
+            else "Sort both alike: order = numpy.argsort(theta[0]); theta[:, order], "
+            "theta_q[..., order]."
+        )
+        return f"parameters in another order. {remedy}"
+    mine, other = np.lexsort(a.T[::-1]), np.lexsort(b.T[::-1])
+    if _close(a[mine], b[other]) and len(x) == len(y) and _close(x[mine], y[other]):
+        return (
+            "rows in another order. Sort both alike: order = numpy.lexsort(theta.T); "
+            "theta[order], x[order], theta_q[order]."
+        )
+    return None
 
 
 def _angles_alike(first: TableUpload, other: TableUpload) -> tuple[Array, Array]:
@@ -68,6 +92,8 @@ def _angles_alike(first: TableUpload, other: TableUpload) -> tuple[Array, Array]
 
 
 def _close(a: Array, b: Array) -> bool:
+    if a.shape != b.shape:
+        return False
     return bool(np.allclose(a, b, rtol=1e-5, atol=1e-6 * float(np.abs(a).max(initial=0))))
 
 

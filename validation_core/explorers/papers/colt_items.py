@@ -267,8 +267,8 @@ ITEMS: tuple[Item, ...] = (
         "Three seeds, their mean and its standard error.",
         "differs",
         "Tables as printed. Curves are means of three networks, too, whose bands reach from the "
-        "lowest to the highest of their 95% intervals; of bent posteriors in 100 dimensions they "
-        "are of one network. CoLT Full is in the tables, not in the figures.",
+        "lowest to the highest of their 95% intervals. CoLT Full is in the tables, not in the "
+        "figures.",
         (_FIGURES, _NUMBERS),
     ),
     Item(
@@ -285,9 +285,9 @@ ITEMS: tuple[Item, ...] = (
         "Power for four errors of the bent posterior, where the learnt embedding helps.",
         "differs",
         "All four in every size of x and theta, with the identity and with our Fourier embedding, "
-        "which finds what the identity finds. With x in 50 dimensions or more no test finds any "
-        "(in 100 by one network): x moves the sines of the map far along. At a gain of 0.1, which "
-        "hardly bends, CoLT finds the heavy tail in 100 dimensions in 20 of 20 tables.",
+        "which finds what the identity finds. With x in 50 dimensions or more no test finds any: "
+        "x moves the sines of the map far along. At a gain of 0.1, which hardly bends, CoLT finds "
+        "the heavy tail in 100 dimensions in 20 of 20 tables.",
         (_BENT_ERRORS, _CURVED_POWER),
         ("gaussian", "colt"),
     ),
