@@ -85,7 +85,8 @@ BayesFlow and tarp use are understood; --map theta=NAME --map x=NAME gives other
 joins columns. A long table has one row for each draw with sim, draw (-1 is the true value),
 theta_*, x_*, log_*, quantity_*, perhaps weight, or true values in columns such as mass_true beside
 mass; of other names --map sim=NAME,draw=NAME,theta=NAME+NAME,theta_q=NAME+NAME,x=NAME says which
-is which. An ArviZ file has groups posterior, prior and observed_data or prior_predictive. HDF5 may
+is which. Draws in numbered columns, mass_0, mass_1, ... beside mass, are named by
+--map theta=mass --map 'theta_q=mass_*'. An ArviZ file has groups posterior, prior and observed_data or prior_predictive. HDF5 may
 have a group for each simulation, and files of one simulation each (results of bilby) are rows of
 one table. Where all axes are reversed, as MATLAB, Julia and R store them, --order DKN says so.
 Below N = 50 no classifier is trained, below K = 10 ranks are coarse; a thousand simulations with
