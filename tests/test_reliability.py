@@ -274,6 +274,21 @@ def test_a_class_of_no_column_is_refused_by_its_name(tmp_path):
         npt.read(tmp_path / "t.csv")
 
 
+@pytest.mark.parametrize("kind", ["U", "S"])
+def test_classes_are_named_as_in_class_names(tmp_path, kind):
+    p, classes = drawn(0)
+    named, names = (array.astype(kind) for array in (_ANIMALS[classes], _ANIMALS))
+    np.savez(tmp_path / "t.npz", probabilities=p, label=named, class_names=names)
+    table = npt.read(tmp_path / "t.npz")
+    np.testing.assert_array_equal(table.upload.data.classes, classes)
+    assert table.upload.names == (*_ANIMALS,)
+    assert npt.Table.classes(p, named, names=_ANIMALS).upload.digest == table.upload.digest
+    with pytest.raises(ValueError, match=r"classes, cat, dog, cow, or their numbers; got bird"):
+        npt.read({"probabilities": p, "label": np.full(100, "bird"), "class_names": names})
+    with pytest.raises(ValueError, match=r"got text, as cat, without them. Save class_names"):
+        npt.read({"probabilities": p, "label": np.full(100, "cat")})
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

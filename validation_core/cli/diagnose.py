@@ -77,20 +77,20 @@ Nothing is ever unpickled, nothing is read before its declared size has been acc
 or two plain sample sets, p (n, d) and q (n', d), without conditioning; or ranks (N, D) of theta
 among q's draws with max_rank, their number, or pit (N, D) in [0, 1], without the draws (also the
 stats of R's SBC as .csv, prior_sbc of ArviZ, and what --datatree wrote); or probabilities (N, C)
-of C models or classes with the true class label (N,), perhaps x, and class_names (C,), or columns
-prob_NAME beside label, a number or a name. x may be left out;
-complex x is read as two columns each; trials padded with NaN are recognised, other NaN in x are
-missing values with --missing mask. Names that sbi,
-BayesFlow and tarp use are understood; --map theta=NAME --map x=NAME gives others, x=NAME+NAME
-joins columns. A long table has one row for each draw with sim, draw (-1 is the true value),
-theta_*, x_*, log_*, quantity_*, perhaps weight, or true values in columns such as mass_true beside
-mass; of other names --map sim=NAME,draw=NAME,theta=NAME+NAME,theta_q=NAME+NAME,x=NAME says which
-is which. Draws in numbered columns, mass_0, mass_1, ... beside mass, are named by
---map theta=mass --map 'theta_q=mass_*'. An ArviZ file has groups posterior, prior and observed_data or prior_predictive. HDF5 may
-have a group for each simulation, and files of one simulation each (results of bilby) are rows of
-one table. Where all axes are reversed, as MATLAB, Julia and R store them, --order DKN says so.
-Below N = 50 no classifier is trained, below K = 10 ranks are coarse; a thousand simulations with
-a hundred draws each make a good table.
+of C models or classes with the true class label (N,), perhaps x, and class_names (C,), by which
+label may name its class, or columns prob_NAME beside label, a number or a name. x may be left
+out; complex x is read as two columns each; trials padded with NaN are recognised, other NaN in x
+are missing values with --missing mask. Names that sbi, BayesFlow and tarp use are understood;
+--map theta=NAME --map x=NAME gives others, x=NAME+NAME joins columns. A long table has one row
+for each draw with sim, draw (-1 is the true value), theta_*, x_*, log_*, quantity_*, perhaps
+weight, or true values in columns such as mass_true beside mass; of other names --map
+sim=NAME,draw=NAME,theta=NAME+NAME,theta_q=NAME+NAME,x=NAME says which is which. Draws in
+numbered columns, mass_0, mass_1, ... beside mass, are named by --map theta=mass --map
+'theta_q=mass_*'. An ArviZ file has groups posterior, prior and observed_data or
+prior_predictive. HDF5 may have a group for each simulation, and files of one simulation each
+(results of bilby) are rows of one table. Where all axes are reversed, as MATLAB, Julia and R
+store them, --order DKN says so. Below N = 50 no classifier is trained, below K = 10 ranks are
+coarse; a thousand simulations with a hundred draws each make a good table.
 
 Positive parameters over decades are read by their logarithm (--logarithms none: as saved). Where
 rows, columns or scale of theta_q are not theta's, that is said before any verdict, with the line

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.tables.roles import shape_text
+from validation_core.tables.roles import names_text, shape_text
 from validation_core.tables.shapes import real_numbers
 from validation_core.tables.x_columns import GAPS, Missing, read_x
 from validation_core.types import Array, Integers
@@ -43,7 +43,7 @@ def read_probabilities(
     """Read the probabilities (N, C), or of the second of two classes, and the true classes.
 
     Those of the second of two are (N,), or (N, 1) as a network with one output gives them.
-    Classes are numbered from 0 or from 1, or one-hot (N, C).
+    Classes are numbered from 0 or from 1, one-hot (N, C), or named as in `class_names`.
 
     Args:
         arrays: the file's arrays by role.
@@ -53,7 +53,8 @@ def read_probabilities(
         ValueError: for shapes that do not pair, or numbers that are no probabilities or classes.
     """
     p = real_numbers("probabilities", arrays["probabilities"]).astype(np.float64)
-    label = real_numbers("label", arrays["label"]).astype(np.float64)
+    label = _by_name(arrays["label"], arrays.get("class_names"))
+    label = real_numbers("label", label).astype(np.float64)
     notes: list[str] = []
     if p.ndim == 1 or p.shape[1:] == (1,):
         shape = "(N,)" if p.ndim == 1 else "(N, 1)"
@@ -101,6 +102,38 @@ def read_probabilities(
         )
     normalised = _summing_to_one(p, notes)
     return _Read(normalised, classes, x, columns.names, dropped, (*notes, *told, *columns.notes))
+
+
+def _by_name(label: NDArray[np.generic], names: NDArray[np.generic] | None) -> NDArray[np.generic]:
+    """Labels that are text as the places of their classes' names; numbers as they are.
+
+    Raises:
+        ValueError: for text without names, or that is none of them.
+    """
+    if label.dtype.kind not in "SU":
+        return label
+    if names is None or names.dtype.kind not in "SU":
+        raise ValueError(
+            f"label must hold the number of the true class, or its name beside class_names (C,); "
+            f"got text, as {names_text(_texts(label)[:1])}, without them. Save class_names in the "
+            f"order of the columns of probabilities."
+        )
+    places = {name: place for place, name in enumerate(_texts(names))}
+    if unknown := [name for name in _texts(label) if name not in places]:
+        raise ValueError(
+            f"label must hold the names of the classes, {names_text(places)}, or their numbers; "
+            f"got {names_text(unknown[:1])}. Name them as in class_names."
+        )
+    return np.array([places[name] for name in _texts(label)], np.float64).reshape(label.shape)
+
+
+def _texts(array: NDArray[np.generic]) -> list[str]:
+    """Its texts, without spaces at their ends."""
+    texts = array.reshape(-1).tolist()
+    return [
+        (text.decode(errors="replace") if isinstance(text, bytes) else str(text)).strip()
+        for text in texts
+    ]
 
 
 def can_be_looked_over(x: Array) -> bool:
