@@ -230,22 +230,36 @@ def wide(draws=K):
 
 
 @pytest.mark.parametrize("draws", [K, 70])  # 70: more columns than arrays that a file may hold
-def test_draws_in_numbered_columns_are_read_as_the_refusal_advises(draws):
+@pytest.mark.parametrize(
+    ("true", "drawn"), [("{}", "{}"), ("{}_true", "{}"), ("theta_{}", "theta_q_{}")]
+)
+def test_draws_in_numbered_columns_are_read_as_the_refusal_advises(draws, true, drawn):
     data = wide(draws)
+    data = data.rename(
+        columns=lambda name: (
+            true.format(name)
+            if name in ("mass", "spin")
+            else drawn.format(name)
+            if name[0] != "y"
+            else name
+        )
+    )
+    truths, of = ([form.format(name) for name in ("mass", "spin")] for form in (true, drawn))
     for content in written(data).values():
         with pytest.raises(UnknownArrays) as caught:
             tables.read(content, name="run")
         advised = str(caught.value).partition("arrays=")[2].partition(" in Python")[0]
         said = ast.literal_eval(advised)
-        assert said == {"theta": "mass+spin", "x": "y1+y2", "theta_q": "mass_*+spin_*"}
+        numbered = "+".join(f"{name}_*" for name in of)
+        assert said == {"theta": "+".join(truths), "x": "y1+y2", "theta_q": numbered}
         for x in (said["x"], "y*"):
             upload = tables.read(content, name="run", arrays=said | {"x": x})
             np.testing.assert_allclose(upload.data.theta, table(m=2)["theta"], rtol=1e-5)
             np.testing.assert_allclose(upload.data.q[:, :K], table(m=2)["theta_q"], rtol=1e-5)
             assert not [note for note in upload.notes if "unread" in note]
     guessed = guess_columns(list(caught.value.shapes)[1:])
-    assert guessed["theta"] == ("mass", "spin")
-    assert guessed["theta_q"] == ("mass_*", "spin_*")
+    assert guessed["theta"] == (*truths,)
+    assert guessed["theta_q"] == tuple(f"{name}_*" for name in of)
     assert guessed["x"] == ("y1", "y2")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables.checked_columns import CheckedColumns
-from validation_core.tables.long_layout import matching_columns
+from validation_core.tables.long_layout import columns_fitting
 from validation_core.tables.source import ARRAYS, ArrayHeader, Order, as_working_dtype
 from validation_core.tables.wide_table import WideTable
 
@@ -36,10 +36,20 @@ class ListedColumns:
         self._columns = columns
         self._whole = WideTable(columns, stem)
         self.notes = self._whole.notes
-        numbers = columns.numeric()
-        own = {name: of for name in named if (of := matching_columns(name, numbers))}
+        numbers = [name for name in columns.numeric() if name]
+        numbered = _families(numbers)
+        alone = [name for name in numbers if name not in named]  # what a star may stand for
+        own = {
+            name: of
+            for name in named
+            if (
+                of := [name]
+                if name in numbers
+                else numbered.get(name) or columns_fitting(name, alone)
+            )
+        }
         spent = {name for of in own.values() for name in of}
-        rest = _families([name for name in numbers if name and name not in spent])
+        rest = _families([name for name in numbers if name not in spent])
         self._families = own if len(own) + len(rest) >= ARRAYS - 1 else {**rest, **own}
 
     def headers(self) -> Mapping[str, ArrayHeader]:

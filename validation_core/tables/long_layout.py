@@ -82,10 +82,10 @@ def chosen_columns(chosen: Chosen, names: Collection[str]) -> dict[str, tuple[st
     if roles.says_no_x(wanted, names):
         wanted["x"] = ()
     for role, given in wanted.items():
-        columns = [match for name in given for match in matching_columns(name, names)]
+        columns = [match for name in given for match in columns_fitting(name, names)]
         found[role] = tuple(dict.fromkeys(columns))
     unknown = [role for role in found if role not in COLUMN_ROLES and role not in _BESIDE]
-    lost = [n for given in wanted.values() for n in given if not matching_columns(n, names)]
+    lost = [n for given in wanted.values() for n in given if not columns_fitting(n, names)]
     if not {"sim", "draw", "truth"} & {*found}:
         return None if lost or unknown or not found else found
     if lost or unknown:
@@ -98,7 +98,7 @@ def chosen_columns(chosen: Chosen, names: Collection[str]) -> dict[str, tuple[st
     return found
 
 
-def matching_columns(name: str, names: Collection[str]) -> list[str]:
+def columns_fitting(name: str, names: Collection[str]) -> list[str]:
     """The columns that a name means: itself, or those that `x_*` fits, in the file's order."""
     if name in names or "*" not in name:
         return [name] if name in names else []
@@ -169,7 +169,7 @@ def guess_columns(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
         return {"sim": (layout.sim,), **roles_found}
     sim = _first(names, ("sim", *SIMULATION_COLUMNS))
     free = [name for name in names if name != sim and not _is_row_label(name)]
-    drawn = roles.columns_with_draws(free) if sim is None else {}
+    drawn = columns_with_draws(free) if sim is None else {}
     rest = tuple(name for name in free if name not in drawn and name not in drawn.values())
     return {
         "sim": (sim,) if sim else (),
@@ -178,6 +178,17 @@ def guess_columns(names: Sequence[str]) -> dict[str, tuple[str, ...]]:
         "theta_q": tuple(drawn.values()),
         "x": starting(free, "x") or (rest if drawn else ()),
     }
+
+
+def columns_with_draws(names: Iterable[str]) -> dict[str, str]:
+    """Columns of true values, each with its draws in numbered columns: `mass` with `mass_*`, or
+    as the pairs of a long table are named."""
+    every = list(names)
+    drawn = {name.removesuffix("*").rstrip("_. -"): name for name in every if name.endswith("*")}
+    single = [name for name in every if not name.endswith("*")]
+    alike = {name: drawn[name] for name in single if name in drawn}
+    pairs = _pairs([name for name in (*single, *drawn) if name], {})
+    return alike or {truth: drawn[q] for truth, q in pairs if q in drawn and truth in single}
 
 
 def _pairs(free: Sequence[str], given: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from validation_core.tables import roles
+from validation_core.tables.long_layout import columns_with_draws
 from validation_core.tables.source import UnknownArrays
 
 _TYPED = 200  # characters of names that a remedy writes out
@@ -87,8 +88,10 @@ def renaming_advice(
     free = {name: shape for name, shape in present.items() if name not in found.values()}
     if not free:
         return ""
-    names = {role: _could_be(role, free, {**roles.guess_roles(present), **found}, present)
-             for role in missing}  # fmt: skip
+    drawn = columns_with_draws(present)
+    pairs = {"theta": "+".join(drawn), "theta_q": "+".join(drawn.values())} if drawn else {}
+    guessed = {**pairs, **roles.guess_roles(present), **found}
+    names = {role: _could_be(role, free, guessed, present) for role in missing}
     options = " ".join(f"--map {shlex.quote(f'{role}={name}')}" for role, name in names.items())
     return (
         f"Where an array has another name, say so: {options} on the command line, "

@@ -240,13 +240,13 @@ def guess_roles(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
     """Guess which arrays are theta, x and theta_q, by known names and by shapes.
 
     Draws have three axes; theta has as many columns as these, and as many rows as one of their
-    first two axes is long; x has as many rows as theta. Of columns, `mass_*` are draws of `mass`.
+    first two axes is long; x has as many rows as theta.
 
     Args:
         shapes: shapes of the arrays by name.
 
     Returns:
-        names of arrays by role, `a+b` for several; a role that cannot be guessed is left out.
+        names of arrays by role; a role that cannot be guessed is left out.
     """
     roles = {r: a for r, a in find_roles(shapes).found.items() if r in ("theta", "x", "theta_q")}
     free = {name: shape for name, shape in shapes.items() if name not in roles.values()}
@@ -259,21 +259,12 @@ def guess_roles(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
         return shapes.get(roles.get(role, ""))
 
     draws = choose("theta_q", lambda shape: len(shape) == 3)
-    if draws is None and (drawn := columns_with_draws(shapes)):
-        pairs = {"theta": "+".join(drawn), "theta_q": "+".join(drawn.values())}
-        return {**pairs, **roles}
     if draws is None or len(draws) < 3:
         return roles
     theta = choose("theta", lambda shape: len(shape) == 2 and shape in _paired(draws))
     if theta is not None:
         choose("x", lambda shape: len(shape) > 1 and shape[0] == theta[0])
     return roles
-
-
-def columns_with_draws(names: Collection[str]) -> dict[str, str]:
-    """Columns of true values, each with its draws: `mass` with `mass_*`."""
-    stems = {name.removesuffix("*").rstrip("_. -"): name for name in names if name.endswith("*")}
-    return {name: stems[name] for name in names if name in stems}
 
 
 _HINTS = {
