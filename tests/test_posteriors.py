@@ -389,6 +389,13 @@ def test_tables_in_another_order_are_refused_with_what_sorts_them(dim):
     assert "got other values" in comparison.unlike(one, upload(theta[rows], x, q))
 
 
+def test_the_same_values_under_exchanged_names_are_warned_of():
+    one, other = table(0), replace(table(1), names=("θ₂", "θ₁"))
+    (told,) = comparison.warnings([one, other, table(2)], ["a", "b", "c"])
+    assert told.startswith("b names the same values θ₂, θ₁, which a names θ₁, θ₂")
+    assert comparison.warnings([one, replace(other, names=("m", "s"))], ["a", "b"]) == ()
+
+
 def test_the_figure_has_a_row_for_each_the_nearest_first():
     ranking = ranked(table(0, shift=0.8), table(1), table(2))
     drawing = posteriors.energy_score_gaps(ranking, ["<i>far", "near", "same"])

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.tables.roles import names_text, shape_text
+from validation_core.tables.roles import names_text, shape_text, texts
 from validation_core.tables.shapes import real_numbers
 from validation_core.tables.x_columns import GAPS, Missing, read_x
 from validation_core.types import Array, Integers
@@ -129,11 +129,7 @@ def _by_name(label: NDArray[np.generic], names: NDArray[np.generic] | None) -> N
 
 def _texts(array: NDArray[np.generic]) -> list[str]:
     """Its texts, without spaces at their ends."""
-    texts = array.reshape(-1).tolist()
-    return [
-        (text.decode(errors="replace") if isinstance(text, bytes) else str(text)).strip()
-        for text in texts
-    ]
+    return [text.strip() for text in texts(array)]
 
 
 def can_be_looked_over(x: Array) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from validation_core.diagnosis.comparison.pairwise_intervals import FEWEST
 from validation_core.diagnosis.comparison.proper_scores import studies
 from validation_core.tables import TableUpload, Upload
+from validation_core.tables.roles import names_text
 from validation_core.text import list_text
 from validation_core.types import Array
 
@@ -120,7 +121,8 @@ def one_text(uploads: Sequence[Upload], labels: Sequence[str]) -> str | None:
 
 
 def warnings(uploads: Sequence[Upload], labels: Sequence[str]) -> tuple[str, ...]:
-    """The tables' warnings, each once, with the tables that have it unless all do.
+    """The tables' warnings, each once, with the tables that have it unless all do; then those that
+    name the same values in another order than the first.
 
     Args:
         uploads: the tables.
@@ -130,9 +132,19 @@ def warnings(uploads: Sequence[Upload], labels: Sequence[str]) -> tuple[str, ...
     for upload, label in zip(uploads, labels, strict=True):
         for warning in upload.warnings:
             having.setdefault(warning, []).append(label)
-    return tuple(
-        warning if len(names) == len(uploads) else f"{list_text(names)}: {warning}"
-        for warning, names in having.items()
+    first = uploads[0].names
+    turned = [
+        f"{label} names the same values {names_text(upload.names)}, which {labels[0]} names "
+        f"{names_text(first)}: those of {labels[0]} are shown. Correct one of them."
+        for upload, label in zip(uploads, labels, strict=True)
+        if upload.names != first and {*upload.names} == {*first}
+    ]
+    return (
+        *(
+            warning if len(names) == len(uploads) else f"{list_text(names)}: {warning}"
+            for warning, names in having.items()
+        ),
+        *turned,
     )
 
 
