@@ -283,7 +283,7 @@ def test_classes_are_named_as_in_class_names(tmp_path, kind):
     np.testing.assert_array_equal(table.upload.data.classes, classes)
     assert table.upload.names == (*_ANIMALS,)
     assert npt.Table.classes(p, named, names=_ANIMALS).upload.digest == table.upload.digest
-    with pytest.raises(ValueError, match=r"classes, cat, dog, cow, or their numbers; got bird"):
+    with pytest.raises(ValueError, match=r"classes, cat, dog, cow, or their numbers; got 'bird'"):
         npt.read({"probabilities": p, "label": np.full(100, "bird"), "class_names": names})
     with pytest.raises(ValueError, match=r"got text, as cat, without them. Save class_names"):
         npt.read({"probabilities": p, "label": np.full(100, "cat")})

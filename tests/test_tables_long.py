@@ -219,13 +219,14 @@ def test_parts_of_an_array_may_be_written_as_r_and_arviz_write_them(form):
     assert tables.read(csv(renamed)).digest == tables.read(csv(content)).digest
 
 
-def wide(draws=K):
+def wide(draws=K, true="{}", drawn="{}"):
     """A row for each simulation, its draws in numbered columns beside the true values."""
     arrays = table(m=2)
-    columns = {"mass": arrays["theta"][:, 0], "spin": arrays["theta"][:, 1]}
-    columns |= {f"y{j + 1}": arrays["x"][:, j] for j in range(2)}
+    columns = {f"y{j + 1}": arrays["x"][:, j] for j in range(2)}
     for j, name in enumerate(("mass", "spin")):
-        columns |= {f"{name}_{i}": arrays["theta_q"][:, i % K, j] for i in range(draws)}
+        columns[true.format(name)] = arrays["theta"][:, j]
+        for i in range(draws):
+            columns[f"{drawn.format(name)}_{i}"] = arrays["theta_q"][:, i % K, j]
     return pd.DataFrame(columns)
 
 
@@ -234,16 +235,7 @@ def wide(draws=K):
     ("true", "drawn"), [("{}", "{}"), ("{}_true", "{}"), ("theta_{}", "theta_q_{}")]
 )
 def test_draws_in_numbered_columns_are_read_as_the_refusal_advises(draws, true, drawn):
-    data = wide(draws)
-    data = data.rename(
-        columns=lambda name: (
-            true.format(name)
-            if name in ("mass", "spin")
-            else drawn.format(name)
-            if name[0] != "y"
-            else name
-        )
-    )
+    data = wide(draws, true, drawn)
     truths, of = ([form.format(name) for name in ("mass", "spin")] for form in (true, drawn))
     for content in written(data).values():
         with pytest.raises(UnknownArrays) as caught:

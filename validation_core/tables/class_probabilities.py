@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -112,24 +112,38 @@ def _by_name(label: NDArray[np.generic], names: NDArray[np.generic] | None) -> N
     """
     if label.dtype.kind not in "SU":
         return label
+    words = [text.strip() for text in texts(label)]
     if names is None or names.dtype.kind not in "SU":
         raise ValueError(
             f"label must hold the number of the true class, or its name beside class_names (C,); "
-            f"got text, as {names_text(_texts(label)[:1])}, without them. Save class_names in the "
+            f"got text, as {names_text(words[:1])}, without them. Save class_names in the "
             f"order of the columns of probabilities."
         )
-    places = {name: place for place, name in enumerate(_texts(names))}
-    if unknown := [name for name in _texts(label) if name not in places]:
+    known = [text.strip() for text in texts(names)]
+    return places_of_classes(words, known, "Name them as in class_names.").reshape(label.shape)
+
+
+def places_of_classes(
+    words: Sequence[str], names: Sequence[str], remedy: str, label: str = "label"
+) -> Array:
+    """The place (n,) of each word among the names of the classes.
+
+    Args:
+        words: names of classes.
+        names: of the classes, in the order of their probabilities.
+        remedy: the end of the refusal.
+        label: name of the array that holds them.
+
+    Raises:
+        ValueError: for the name of no class.
+    """
+    places = {name: place for place, name in enumerate(names)}
+    if unknown := [word for word in words if word not in places]:
         raise ValueError(
-            f"label must hold the names of the classes, {names_text(places)}, or their numbers; "
-            f"got {names_text(unknown[:1])}. Name them as in class_names."
+            f"{label} must hold the names of the classes, {names_text(names)}, or their numbers; "
+            f"got {unknown[0]!r}. {remedy}"
         )
-    return np.array([places[name] for name in _texts(label)], np.float64).reshape(label.shape)
-
-
-def _texts(array: NDArray[np.generic]) -> list[str]:
-    """Its texts, without spaces at their ends."""
-    return [text.strip() for text in texts(array)]
+    return np.array([places[word] for word in words], np.float64)
 
 
 def can_be_looked_over(x: Array) -> bool:

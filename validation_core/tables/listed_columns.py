@@ -39,15 +39,13 @@ class ListedColumns:
         numbers = [name for name in columns.numeric() if name]
         numbered = _families(numbers)
         alone = [name for name in numbers if name not in named]  # what a star may stand for
-        own = {
-            name: of
-            for name in named
-            if (
-                of := [name]
-                if name in numbers
-                else numbered.get(name) or columns_fitting(name, alone)
-            )
-        }
+
+        def meant(name: str) -> list[str]:
+            if name in numbers:
+                return [name]
+            return numbered.get(name) or columns_fitting(name, alone)
+
+        own = {name: of for name in named if (of := meant(name))}
         spent = {name for of in own.values() for name in of}
         rest = _families([name for name in numbers if name not in spent])
         self._families = own if len(own) + len(rest) >= ARRAYS - 1 else {**rest, **own}

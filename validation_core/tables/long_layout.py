@@ -184,11 +184,13 @@ def columns_with_draws(names: Iterable[str]) -> dict[str, str]:
     """Columns of true values, each with its draws in numbered columns: `mass` with `mass_*`, or
     as the pairs of a long table are named."""
     every = list(names)
-    drawn = {name.removesuffix("*").rstrip("_. -"): name for name in every if name.endswith("*")}
+    stems = {name.removesuffix("*").rstrip("_. -"): name for name in every if name.endswith("*")}
+    drawn = {stem: name for stem, name in stems.items() if stem}
     single = [name for name in every if not name.endswith("*")]
-    alike = {name: drawn[name] for name in single if name in drawn}
-    pairs = _pairs([name for name in (*single, *drawn) if name], {})
-    return alike or {truth: drawn[q] for truth, q in pairs if q in drawn and truth in single}
+    if alike := {name: drawn[name] for name in single if name in drawn}:
+        return alike
+    pairs = _pairs([*single, *drawn], {})
+    return {truth: drawn[q] for truth, q in pairs if q in drawn and truth in single}
 
 
 def _pairs(free: Sequence[str], given: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:

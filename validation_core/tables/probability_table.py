@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from validation_core.tables import roles
 from validation_core.tables.checked_columns import CheckedColumns, labels_of
+from validation_core.tables.class_probabilities import places_of_classes
 from validation_core.tables.source import ArrayHeader, Order, as_working_dtype, label_header
 
 _STEMS = (*roles.ROLES["probabilities"], "probability", "prob", "p")
@@ -100,14 +101,12 @@ class ProbabilityTable:
             ValueError: for the name of no class.
         """
         codes, words = self._columns.words(self._found.label)
-        number = {name: j for j, name in enumerate(self._found.classes)}
-        if unknown := [word for word in words if word not in number]:
-            raise ValueError(
-                f"{self._found.label} must hold the names of the classes, "
-                f"{roles.names_text(self._found.classes)}, or their numbers; got {unknown[0]!r}. "
-                "Name the columns of probabilities after them."
-            )
-        classes = np.array([number[word] for word in words], np.float64)
+        classes = places_of_classes(
+            words,
+            self._found.classes,
+            "Name the columns of probabilities after them.",
+            self._found.label,
+        )
         return np.where(codes < 0, np.nan, classes[np.maximum(codes, 0)])
 
     def close(self) -> None:

@@ -89,8 +89,10 @@ def renaming_advice(
     if not free:
         return ""
     drawn = columns_with_draws(present)
-    pairs = {"theta": "+".join(drawn), "theta_q": "+".join(drawn.values())} if drawn else {}
-    guessed = {**pairs, **roles.guess_roles(present), **found}
+    single = {**roles.guess_roles(present), **found}
+    guessed: dict[str, Sequence[str]] = {role: (name,) for role, name in single.items()}
+    if drawn:
+        guessed = {"theta": [*drawn], "theta_q": [*drawn.values()], **guessed}
     names = {role: _could_be(role, free, guessed, present) for role in missing}
     options = " ".join(f"--map {shlex.quote(f'{role}={name}')}" for role, name in names.items())
     return (
@@ -102,15 +104,14 @@ def renaming_advice(
 def _could_be(
     role: str,
     free: Mapping[str, tuple[int, ...]],
-    guessed: Mapping[str, str],
+    guessed: Mapping[str, Sequence[str]],
     present: Mapping[str, tuple[int, ...]],
 ) -> str:
     """The array that can have a role, or NAME; x is all arrays as long as theta."""
     if role != "x":
-        return _typed(guessed.get(role, "NAME").split("+"))
-    apart = {other: (name, *name.split("+")) for other, name in guessed.items() if other != "x"}
-    others = {name for names in apart.values() for name in names}
-    rows = next((present[name][:1] for name in apart.get("theta", ()) if name in present), ())
+        return _typed(guessed.get(role, ("NAME",)))
+    others = {name for other, names in guessed.items() if other != "x" for name in names}
+    rows = present.get(next(iter(guessed.get("theta", ())), ""), ())[:1]
     fit = [name for name, shape in free.items() if shape[:1] == rows and name not in others]
     return _typed(fit) if rows and fit else "NAME"
 

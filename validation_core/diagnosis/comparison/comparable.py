@@ -44,12 +44,13 @@ def unlike(first: Upload, other: Upload) -> str | None:
             f"Paired differences need at least {FEWEST} rows, whose spread gives intervals; got "
             f"{first.n}. Bring more simulations."
         )
-    theirs = (*_angles_alike(first, other), first.data.x, other.data.x)
-    if _close(*theirs[:2]) and _close(*theirs[2:]):
+    a, b = _angles_alike(first, other)
+    x, y = first.data.x, other.data.x
+    if _close(a, b) and _close(x, y):
         return None
     return (
         f"Paired differences need the same simulations in the same order; got "
-        f"{_in_another_order(*theirs) or _OTHERS}"
+        f"{_in_another_order(a, b, x, y) or _OTHERS}"
     )
 
 
@@ -73,7 +74,7 @@ def _in_another_order(a: Array, b: Array, x: Array, y: Array) -> str | None:
         )
         return f"parameters in another order. {remedy}"
     mine, other = np.lexsort(a.T[::-1]), np.lexsort(b.T[::-1])
-    if _close(a[mine], b[other]) and len(x) == len(y) and _close(x[mine], y[other]):
+    if _close(a[mine], b[other]) and _close(x[mine], y[other]):
         return (
             "rows in another order. Sort both alike: order = numpy.lexsort(theta.T); "
             "theta[order], x[order], theta_q[order]."
@@ -93,9 +94,9 @@ def _angles_alike(first: TableUpload, other: TableUpload) -> tuple[Array, Array]
 
 
 def _close(a: Array, b: Array) -> bool:
-    if a.shape != b.shape:
-        return False
-    return bool(np.allclose(a, b, rtol=1e-5, atol=1e-6 * float(np.abs(a).max(initial=0))))
+    return a.shape == b.shape and bool(
+        np.allclose(a, b, rtol=1e-5, atol=1e-6 * float(np.abs(a).max(initial=0)))
+    )
 
 
 def same_text(uploads: Sequence[Upload], labels: Sequence[str]) -> str | None:

@@ -29,9 +29,9 @@ def unit_directions(pool: DrawPool, which: DrawIndices, rng: np.random.Generator
     A parameter that is fixed at every x stays so.
     """
     count, own = pool.directions(which, rng)
-    vectors = own.standard_normal((count, 1, pool.q.shape[2]))
-    if len(pool.moving) < vectors.shape[2]:
-        vectors[..., np.setdiff1d(np.arange(vectors.shape[2]), pool.moving)] = 0.0
+    drawn = own.standard_normal((count, 1, pool.q.shape[2]))
+    vectors = np.zeros_like(drawn)
+    vectors[..., pool.moving] = drawn[..., pool.moving]
     return vectors / np.linalg.norm(vectors, axis=2, keepdims=True)
 
 
