@@ -114,18 +114,30 @@ def _passes(
     """Parts of the rows, the velocity at their x, and their states."""
     device = perceptron.pick_device()
     parameters = perceptron.tensors(trained.network, device)
+    about_times = _embed_times(trained.recipe, parameters, device)
     size = _CPU_ROWS if device == "cpu" else _GPU_ROWS
     for part in slices(len(x), size):
         state, at = (
             torch.from_numpy(each[part].astype(np.float32)).to(device) for each in (states, x)
         )
-        yield part, _velocity(trained.recipe, parameters, embed_x(parameters, at)), state
+        yield part, _velocity(parameters, embed_x(parameters, at), about_times), state
 
 
-def _velocity(recipe: TransportEstimator, parameters: Tensors, about_x: Tensor) -> _Velocity:
+def _embed_times(
+    recipe: TransportEstimator, parameters: Tensors, device: str
+) -> dict[float, Tensor]:
+    """Embedding (1, hidden) of each of the ODE's times."""
+    return {
+        time: embed_level(parameters, torch.full((1, 1), recipe.code(time), device=device))
+        for time in recipe.times().tolist()
+    }
+
+
+def _velocity(
+    parameters: Tensors, about_x: Tensor, about_times: Mapping[float, Tensor]
+) -> _Velocity:
     def velocity(state: Tensor, time: float) -> Tensor:
-        code = torch.full((1, 1), recipe.code(time), device=state.device)
-        return forward_pass(parameters, state, about_x, embed_level(parameters, code))
+        return forward_pass(parameters, state, about_x, about_times[time])
 
     return velocity
 

@@ -86,10 +86,13 @@ def forward_pass(
         about_x: embedding of x, (n, hidden) or (1, hidden).
         about_level: embedding of the noise level, (n, hidden) or (1, hidden).
     """
-    h = functional.silu(_affine(parameters, "theta", into) + about_x + about_level)
+    spent = not torch.is_grad_enabled()  # no gradient will read the sums: write over them
+    h = _affine(parameters, "theta", into).add_(about_x).add_(about_level)
+    h = functional.silu(h, inplace=spent)
     layer = 1
     while f"trunk{layer}.weight" in parameters:
-        h = h + functional.silu(_affine(parameters, f"trunk{layer}", h))
+        change = functional.silu(_affine(parameters, f"trunk{layer}", h), inplace=spent)
+        h = h.add_(change) if spent else h + change
         layer += 1
     return _affine(parameters, "out", h)
 
