@@ -204,6 +204,22 @@ def test_the_same_question_again_runs_nothing(table, store, monkeypatch):
     assert again.questions == ()
 
 
+def test_arrays_by_place_are_told_of_the_table_that_they_make(table):
+    theta, x, q = (table.arrays()[name] for name in ("theta", "x", "theta_q"))
+    advised = r"got . values? more\. Arrays make a table first: npt\.Table\(theta, x, theta_q\)"
+    for call in (
+        lambda: npt.run("sbc", theta, x, q),
+        lambda: npt.ask("worst", theta, x, q),
+        lambda: npt.mend(theta, x, q),
+        lambda: npt.reliability(theta, x, q),
+    ):
+        with pytest.raises(TypeError, match=advised):
+            call()
+    assert npt.run("sbc", npt.Table(theta, x, q)).pvalue == npt.run("sbc", table).pvalue
+    with pytest.raises(TypeError, match=r"1 value more\. help\(npt\.Table\) lists the names"):
+        npt.Table(theta, x, q, ["a", "b"])
+
+
 def test_a_diagnosis_takes_what_holds_a_table(table, store, tmp_path):
     path = table.save(tmp_path / "t.npz")
     by_path = npt.diagnose(path, "sbc", "none", store=store)

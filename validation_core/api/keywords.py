@@ -3,13 +3,13 @@ those that many functions have are checked before anything runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial, wraps
 from inspect import Parameter, signature
 from numbers import Integral, Real
 from typing import ParamSpec, TypeVar
 
-from validation_core.text import did_you_mean
+from validation_core.text import count_text, did_you_mean, list_text
 from validation_core.types import check_level
 
 P = ParamSpec("P")
@@ -17,7 +17,8 @@ R = TypeVar("R")
 
 
 def checked_keywords(*further: type, **former: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """A decorator that refuses unknown keywords with the nearest known one.
+    """A decorator that refuses unknown keywords with the nearest known one, and values by place
+    that the function has no place for.
 
     Args:
         further: TypedDicts of the keywords that the function passes on.
@@ -25,8 +26,9 @@ def checked_keywords(*further: type, **former: str) -> Callable[[Callable[P, R]]
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        parameters = [p for p in signature(function).parameters.values() if p.name != "self"]
-        open_ended = any(each.kind is Parameter.VAR_KEYWORD for each in parameters)
+        parameters = list(signature(function).parameters.values())
+        kinds = {each.kind for each in parameters}
+        places = [each.name for each in parameters if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
         known = {each.name for each in parameters if each.kind is not Parameter.VAR_KEYWORD}
         known |= {name for kind in further for name in kind.__annotations__}
         name = function.__qualname__.removesuffix(".__init__")
@@ -36,7 +38,9 @@ def checked_keywords(*further: type, **former: str) -> Callable[[Callable[P, R]]
             for old, new in former.items():
                 if old in given and new not in given:
                     given[new] = given.pop(old)
-            if further or not open_ended:
+            if Parameter.VAR_POSITIONAL not in kinds:
+                check_places(name, args, places)
+            if further or Parameter.VAR_KEYWORD not in kinds:
                 check_keywords(name, given, known)
             for keyword, check in _CHECKS.items():
                 if keyword in given:
@@ -131,6 +135,28 @@ _CHECKS: Mapping[str, Callable[[object], None]] = {
     "store": _check_store,
 }
 """Checks of keywords that several functions have, before any of them works for long."""
+
+
+def check_places(function: str, given: Sequence[object], places: Sequence[str]) -> None:
+    """Refuse more values by place than a function has places for.
+
+    Raises:
+        TypeError: with the places that there are, and how arrays are brought as one.
+    """
+    excess = len(given) - len(places)
+    if excess <= 0:
+        return
+    named = [place for place in places if place != "self"]
+    arrays = any(hasattr(value, "shape") for value in given)
+    raise TypeError(
+        f"{function} takes {list_text(named)} by place, all else by name; got "
+        f"{count_text(excess, 'value')} more. "
+        + (
+            "Arrays make a table first: npt.Table(theta, x, theta_q)."
+            if arrays and "theta" not in named
+            else f"help(npt.{function}) lists the names."
+        )
+    )
 
 
 def check_keywords(function: str, given: Collection[str], known: Collection[str]) -> None:
