@@ -18,6 +18,7 @@ from validation_core.explorers.conformal.power_study import ConformalPower
 from validation_core.explorers.conformal.study import Learned
 from validation_core.explorers.conformal.view import MeasuredPower
 from validation_core.explorers.highdim.images import study as images_study
+from validation_core.explorers.highdim.lensing import table as lensing_table
 from validation_core.explorers.papers import beside, conformal_items, divergence_items
 from validation_core.explorers.papers.curvature import CurvatureStudy
 from validation_core.methods import DC, CoLT, Multiple, Uniform
@@ -119,7 +120,7 @@ def test_a_straight_posterior_hardly_turns_and_a_bent_one_does(shipped):
 
 def lensing_rejections(store):
     """Method -> (gamma, beta) -> whether each of its networks rejects each test set (M, 50)."""
-    sweeps, of_seed, found = beside.lensing_sweeps(), {}, {}
+    sweeps, of_seed, found = lensing_table.sweeps(), {}, {}
     for one in (one for sweep in sweeps for one in sweep.of_one_network):
         for (label, place), pvalues in collect(one, store, beside=sweeps).pvalues.items():
             of_seed[label, place, one.seed] = pvalues <= one.design.alpha
@@ -192,7 +193,7 @@ def fewer(low, high):
 
 def rates_over_gamma(store, method):
     """Gamma -> share of test sets that a method rejects, at beta = 0."""
-    sweeps = beside.lensing_sweeps()
+    sweeps = lensing_table.sweeps()
     return {
         cell.gamma: cell.rate
         for sweep in sweeps
@@ -208,7 +209,7 @@ def test_dc_of_the_printed_table_is_its_authors_network(shipped):
     assert said == [round(100 * authors[cell.number.place]) for cell in row]
     assert said != [round(100 * ours[cell.number.place]) for cell in row]
     assert min(np.diff([authors[cell.number.place] for cell in row])) < 0
-    for sweep in beside.lensing_sweeps()[::2]:
+    for sweep in lensing_table.sweeps()[::2]:
         tallies = sweep.curve(DC(net="paper")).tallies(shipped)
         assert all(tally.statistics.mean() < 0 for tally in tallies)
 

@@ -36,7 +36,6 @@ from validation_core.explorers.highdim.sphere_flow.study import (
     other_tests as sphere_flow_other_tests,
 )
 from validation_core.explorers.highdim.sphere_flow.study import shipped as sphere_flow_shipped
-from validation_core.explorers.papers import beside
 from validation_core.explorers.papers.curvature import CurvatureStudy
 from validation_core.explorers.playground.study import shipped as playground_shipped
 from validation_core.explorers.training import found_verdict, mended, scoreboard
@@ -191,12 +190,7 @@ def parts() -> tuple[Part, ...]:
             sweeps=(*lensing_sweeps(), *digits_sweeps(), sphere_flow_other_tests()),
             trainings=tuple(_networks(SphereFlow(flow="trained"), Digits())),
         ),
-        Part(
-            "papers",
-            "The papers, item by item",
-            studies=(CurvatureStudy(),),
-            sweeps=beside.shipped_sweeps(),
-        ),
+        Part("papers", "The papers, item by item", studies=(CurvatureStudy(),)),
         Part("divergence", "Symmetric divergence", studies=divergence_shipped()),
         Part(
             "trained",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
+from scipy.special import expit
 
 from validation_core.drawing import style
 from validation_core.drawing.drawn import Drawn
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from validation_core.methods.record import Effect, Record
 
 _BINS = 40
+_WEIGHT = "weight "  # before a member's name, in the summary of an ensemble
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +42,8 @@ class AutoML(Method):
 
     The paper's witness is AutoGluon's. The default here is an ensemble of our own in its style,
     deterministic and stored as plain arrays; FLAML and AutoGluon can be asked for where installed.
+    With `classifier` the witness is the probability of p that C2ST thresholds, of the network
+    that it and the conformal tests read; beta degrades it with theirs.
 
     Examples:
         >>> from validation_core.types import BlockScores
@@ -63,15 +67,14 @@ class AutoML(Method):
     turn: ClassVar[int] = 21
     runs_unasked: ClassVar[bool] = False
     layout: ClassVar[Layout] = "blocks"
-    scores_by_number: ClassVar[bool] = True
-    score_kind: ClassVar[ScoreKind] = "recipe"
     version: ClassVar[int] = 2
 
-    engine: WitnessEngine = field(
+    engine: WitnessEngine | Literal["classifier"] = field(
         default="ensemble",
         metadata={
             "label": "Witness",
-            "help": "Our AutoML-style ensemble, or a library's search where it is installed.",
+            "help": "Our AutoML-style ensemble, a library's search where it is installed, or the "
+            "classifier of C2ST.",
         },
     )
     seconds: int = field(
@@ -99,15 +102,27 @@ class AutoML(Method):
             raise ValueError(
                 f"permutations is at least 1; got {self.permutations}. 999 serves most levels."
             )
-        self.recipe(witness_rows.FEWEST, 1)
+        if self.engine != "classifier":
+            self.recipe(witness_rows.FEWEST, 1)
 
     @property
     def label(self) -> str:
+        if self.engine == "classifier":
+            return "AutoML of the classifier"
         return witness.NAMES[self.engine]
+
+    @property
+    def score_kind(self) -> ScoreKind:  # type: ignore[override]  # of each engine its own
+        return "classifier" if self.engine == "classifier" else "recipe"
+
+    @property
+    def scores_by_number(self) -> bool:  # type: ignore[override]  # the classifier has no trees
+        return self.engine != "classifier"
 
     def recipe(self, n: int, k: int, benchmark: Benchmark | None = None) -> Witness:
         """How its witness is trained: on as many rows of p and of q as a test has."""
         del k, benchmark
+        assert self.engine != "classifier"
         return Witness(engine=self.engine, n=n, seconds=self.seconds)
 
     @property
@@ -169,8 +184,7 @@ class AutoML(Method):
 
     @classmethod
     def training_figures(cls, summary: Mapping[str, float]) -> list[Drawn]:
-
-        if not summary:
+        if not any(name.startswith(_WEIGHT) for name in summary):
             return []
         return [
             Drawn(
@@ -188,12 +202,15 @@ class AutoML(Method):
         relabelling.
         """
         assert isinstance(scores, BlockScores)
-        permutation = permuted(scores.p, scores.q, self.permutations, rng)
+        p, q = scores.p, scores.q
+        if self.engine == "classifier":
+            p, q = expit(p), expit(q)
+        permutation = permuted(p, q, self.permutations, rng)
         return Outcome(
             permutation.statistic,
             permutation.pvalue,
-            Budget(scores.p.shape[-1], scores.q.shape[-1]),
-            arrays={"p": scores.p, "q": scores.q, "null": permutation.null},
+            Budget(p.shape[-1], q.shape[-1]),
+            arrays={"p": p, "q": q, "null": permutation.null},
         )
 
 
@@ -244,7 +261,11 @@ def member_weights(summary: Mapping[str, float]) -> Panel:
     Args:
         summary: `weight NAME` and `r2 NAME` of each, from the summary of a trained witness.
     """
-    weights = {name[7:]: value for name, value in summary.items() if name.startswith("weight ")}
+    weights = {
+        name.removeprefix(_WEIGHT): value
+        for name, value in summary.items()
+        if name.startswith(_WEIGHT)
+    }
     if not weights:
         return empty("No members yet")
     names = list(weights)

@@ -234,6 +234,7 @@ class SweepCurve(Study[_Tallies], spec="curve"):
     recipe: Recipe
     seed: int
     for_all_gammas: bool = field(default=False, metadata={"later": True})
+    learnt_from: int | None = field(default=None, metadata={"later": True})
 
     @property
     def label(self) -> str:
@@ -290,6 +291,9 @@ class Sweep(Specification, spec="sweep"):
     for_all_gammas: bool = field(default=False, metadata={"later": True})
     """One network learns from draws at every gamma and is held at each, in place of one for each:
     its p-values are as valid, and its curve costs one training."""
+    learnt_from: int | None = field(default=None, metadata={"later": True})
+    """Simulations that tests with a score of their own learn from; None for as many as a test
+    has."""
 
     def __post_init__(self) -> None:
         if self.networks < 1:
@@ -336,7 +340,7 @@ class Sweep(Specification, spec="sweep"):
         source = Simulated(benchmark=self.benchmark, gamma=gamma)
         recipe = self.recipe
         if method.score_kind == "recipe":  # as many draws as it is tested on, as in the papers
-            recipe = method.recipe(design.n, design.k, self.benchmark)
+            recipe = method.recipe(self.learnt_from or design.n, design.k, self.benchmark)
         if self.for_all_gammas and len(self.gammas) > 1:
             over = OverGamma(of=self.benchmark, grid=tuple(sorted(self.gammas)))
             source = Simulated(benchmark=over, gamma=0.0)
@@ -365,6 +369,7 @@ class Sweep(Specification, spec="sweep"):
             recipe=self.recipe,
             seed=self.seed,
             for_all_gammas=self.for_all_gammas,
+            learnt_from=self.learnt_from if method.score_kind == "recipe" else None,
         )
 
     @cached_property

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from validation_core import published
 from validation_core.explorers.highdim.lensing import table as lensing_table
 from validation_core.explorers.papers.curvature import CurvatureStudy
-from validation_core.methods import DC, CoLT
+from validation_core.methods import DC, AutoML, CoLT
 from validation_core.methods.base import Method
 from validation_core.published import PrintedNumber, PrintedPlace, PrintedTable
 from validation_core.sweep import colt_paper
@@ -85,27 +84,6 @@ def sheets(store: Store, memory: TallyMemory) -> list[Sheet]:
     return [*counted, _curvature_sheet(store)]
 
 
-@cache
-def lensing_sweeps() -> tuple[Sweep, ...]:
-    """The lensing page's sweeps, and the paper's betas at its own gamma."""
-    over_gamma, over_beta, printed = lensing_table.sweeps()
-    further = []
-    if over_beta.gammas != (1.0,):
-        degraded = tuple(
-            method
-            for method in over_beta.methods
-            if method.degrades and _row(method) in published.LENSING_BETA.values
-        )
-        betas = over_beta.betas[1:]  # the first is gamma = 1 of the other sweep
-        further.append(replace(over_beta, gammas=(1.0,), betas=betas, methods=degraded))
-    return (over_gamma, over_beta, printed, *further)
-
-
-def shipped_sweeps() -> tuple[Sweep, ...]:
-    """The sweeps that no other page ships."""
-    return lensing_sweeps()[len(lensing_table.sweeps()) :]
-
-
 def _row(method: Method) -> str:
     """A method's name in the papers' tables; empty where they have none."""
     if isinstance(method, CoLT):
@@ -116,13 +94,18 @@ def _row(method: Method) -> str:
 
 
 def _over_gamma(sweep: Sweep, method: Method, cell: PowerCell) -> PrintedPlace | None:
-    del sweep, method
-    return cell.gamma if cell.beta == 0 else None
+    del sweep
+    return cell.gamma if cell.beta == 0 and not _of_the_classifier(method) else None
 
 
 def _over_beta(sweep: Sweep, method: Method, cell: PowerCell) -> PrintedPlace | None:
     del sweep
-    return cell.beta if cell.gamma == 1 and (cell.beta == 0 or method.degrades) else None
+    return cell.beta if cell.gamma == 1 and method.degrades else None
+
+
+def _of_the_classifier(method: Method) -> bool:
+    """Whether it is AutoML of C2ST's classifier, which is counted where networks are degraded."""
+    return isinstance(method, AutoML) and method.engine == "classifier"
 
 
 def _of_dimensions(sweep: Sweep, method: Method, cell: PowerCell) -> PrintedPlace | None:
@@ -140,20 +123,12 @@ def _untrained(method: Method, cell: PowerCell) -> bool:
     return method.localizes and cell.beta == 1
 
 
-_MAKE = (
-    "Not in this installation: `nptlab gallery --make --only papers` makes it, in an hour of one "
-    "core."
-)
+def _why_lensing(row: str) -> str:
+    del row
+    return _MAKE.format("highdim")
 
 
-def _why_degraded(row: str) -> str:
-    if row == "AutoML":
-        return (
-            "Beta moves a network's weights towards their random start. In our AutoML test five "
-            "of the ensemble's six members are ridges, neighbours and trees, which have no such "
-            "start."
-        )
-    return _MAKE
+_MAKE = "Not in this installation: `nptlab gallery --make --only {}` makes it."
 
 
 def _why_colt(row: str) -> str:
@@ -215,9 +190,9 @@ _OF_THREE = (
 LENSING_TABLES = (
     CountedTable(
         published.LENSING_GAMMA,
-        lensing_sweeps,
+        lensing_table.sweeps,
         _over_gamma,
-        lambda row: _MAKE,
+        _why_lensing,
         f"{_OF_THREE} The paper gives neither its lens nor its noise nor its biased score, so "
         "that a gamma is no equal error here and there. What can be compared are the order of the "
         "tests and their level at gamma = 0: 10% is 5 of 50, which a valid test reaches with "
@@ -231,9 +206,9 @@ LENSING_TABLES = (
     ),
     CountedTable(
         published.LENSING_BETA,
-        lensing_sweeps,
+        lensing_table.sweeps,
         _over_beta,
-        _why_degraded,
+        _why_lensing,
         f"{_OF_THREE} Ours is the larger error at gamma = 1, so that its networks can be moved "
         "further back before the tests lose it.",
         alike=True,
@@ -283,7 +258,7 @@ def _curvature_sheet(store: Store) -> Sheet:
     table, study = published.CURVATURE, CurvatureStudy()
     stored = study.load(store)
     cells = [
-        Beside(number, "", _MAKE)
+        Beside(number, "", _MAKE.format("papers"))
         if stored is None
         else Beside(number, f"{stored.turn[i]:.2f} rad")
         for i, number in enumerate(table.numbers)

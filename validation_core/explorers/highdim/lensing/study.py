@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 BETAS = (0.0, 0.6, 0.7, 0.8, 0.9, 0.95)
 """Degradations of the paper's Table 2."""
-DEGRADED_AT = 0.5
-"""The gamma at which the classifier is degraded."""
+DEGRADED_AT, PRINTED_DEGRADED_AT = 0.5, 1.0
+"""The gammas at which the classifier is degraded: ours, and the paper's."""
 POWER_GAMMAS = (0.0, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
 """Strengths at which power is counted."""
 PRINTED_GAMMAS = (0.6, 0.8, 0.9)
