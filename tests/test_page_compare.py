@@ -83,7 +83,9 @@ def test_what_opens_without_a_curve_is_marked(page):
 def test_reasons_and_prices_are_of_the_headlines_gamma(page):
     page.run()
     (why,) = re.findall(r"Why the tests disagree\.\*\* At (gamma = [\d.]+),", _texts(page))
-    assert f"At {why}, with a classifier trained on 1,000 draws a side, q is" in _texts(page)
+    assert f"At {why}, q is rejected" in _texts(page)
+    read = "C2ST, Multiple and Uniform read a classifier trained on 1,000 draws a side."
+    assert read in _texts(page)
     chosen = comparisons.figures()[0].sweep
     found = progress.collect(chosen, services().store)
     assert f"gamma = {curves.cost(chosen, found, 'draws').start[0]:g}" == why
@@ -93,6 +95,15 @@ def test_without_a_strength_none_is_said(page):
     page.query_params["comparison"] = "blind"
     page.run()
     assert "gamma" not in _texts(page).split("Draws that one test uses up")[0]
+
+
+def test_a_comparison_trains_on_as_many_draws_as_the_page_conformal_c2st(own):
+    """Whatever the two pages say of one setting can be asked of either with the other's size."""
+    own.segmented_control(key="preset").set_value("many").run()
+    own.button(key="run-compare").click().run()
+    own.run()
+    assert not own.exception
+    assert "a classifier trained on 48,000 draws a side." in _texts(own)
 
 
 def test_the_price_comes_before_the_run(own):
@@ -299,13 +310,13 @@ def test_the_answer_has_its_numbers():
     chosen, found = _chosen([_cell("SBC", 0.3, 20), _cell("C2ST", 0.3, 80)])
     said = curves.answer(chosen.sweep, found)
     assert "q is rejected in 80% [71, 87] of 100 trials by C2ST and in 20% by SBC." in said
-    assert "with a classifier trained on 1,000 draws a side, q is" in said
+    assert "a classifier trained on 1,000 draws a side." in said
     alone = replace(chosen.sweep, methods=(SBC(),))
     assert "trained on" not in curves.answer(alone, found)
     tables = comparisons.by_name("colt_heavy_tail").sweep
     cell = replace(_cell("C2ST", 0.3, 80), method="c2st")
     said = curves.answer(tables, replace(found, cells=[cell]))
-    assert "with a classifier trained on 100 draws of p and 500 of q at each" in said
+    assert "a classifier trained on 100 draws of p and 500 of q at each." in said
     chosen, found = _chosen()
     assert curves.answer(chosen.sweep, found) == ""
 

@@ -171,8 +171,10 @@ def test_tests_within_noise_of_the_first_are_named_beside_it():
     board = shipped_board("sir", "maf")
     columns = scoreboard.columns(board, Store.usual())
     said = [scoreboard_panels.sentence(board, column) for column in columns]
-    assert "with 100 fresh simulations: by DC (51% " in said[0]
-    assert said[0].endswith("Not told from DC there, on these 3 networks: Relabelling.")
+    assert "with 100 fresh simulations: by DC our features (51% " in said[0]
+    assert said[0].endswith(
+        "Not told from DC our features there, on these 3 networks: Relabelling."
+    )
 
 
 def test_a_test_that_rejects_more_tables_of_each_network_is_told_from_another():
@@ -259,7 +261,10 @@ def test_what_the_docs_say_of_three_trainings_is_what_ships():
         for row in columns[2000].rows
     }
     said = one_line("docs/scoreboard.md")
-    for begun, test in (("DC rejects", "DC our features"), ("CoLT", "CoLT fourier")):
+    for begun, test in (
+        ("DC, with our features, rejects", "DC our features"),
+        ("CoLT", "CoLT fourier"),
+    ):
         first, second, third = at[test]
         assert f"{begun} {first}, {second} and {third}" in said
     assert set(at["Relabelling"]) == {50}

@@ -8,6 +8,7 @@ import streamlit as st
 from pages.compare.controls import CompareChoice
 from pages.ui import jobs
 from pages.ui.services import services
+from validation_core.panels.power import classifier_readers
 from validation_core.scores.classifier import TableClassifier
 from validation_core.scores.trained_scores import TrainTask
 from validation_core.sweep import costs
@@ -59,11 +60,10 @@ def table(chosen: CompareChoice, progress: Progress) -> None:
 
 def learned_from(sweep: Sweep) -> str:
     """The draws from which the classifier learns that C2ST, Multiple and Uniform read."""
-    recipe = sweep.recipe
-    readers = [m.label.partition("(")[0] for m in sweep.methods if m.score_kind == "classifier"]
+    recipe, readers = sweep.recipe, classifier_readers(sweep)
     if not readers:
         return ""
-    who = f"The classifier of {list_text(list(dict.fromkeys(readers)))}"
+    who = f"The classifier of {list_text(readers)}"
     if isinstance(recipe, TableClassifier):
         return f"{who} learns from {recipe.n:,} further draws of p and {recipe.k:,} of q at each."
     rows = getattr(recipe, "train", 0)

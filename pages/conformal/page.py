@@ -99,7 +99,7 @@ def _network(chosen: ConformalChoice, counted: MeasuredPower | None) -> str:
     """The classifiers that score, the draws from which they learn, and how many power is of."""
     count, rows = len(chosen.learned.gammas), chosen.learned.recipe.train
     draws = f"{rows:,} draws of p and {rows:,} of q"
-    more = len(counted.trials) - 1 if counted else 0
+    more = len(counted.trials) - 1 if counted and not counted.old else 0
     if chosen.learned.each and count > 1:
         others = f" Power is a mean over these and {more} more at each." if more else ""
         return f"{count} classifiers, one for each gamma, learn from {draws} each.{others}"

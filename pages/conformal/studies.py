@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.conformal.controls import ConformalChoice
+from pages.conformal.controls import RECIPES, ConformalChoice
 from pages.ui import jobs
 from pages.ui.services import services, stored_if_there
 from validation_core import C2ST
@@ -78,7 +78,7 @@ def theory(chosen: ConformalChoice) -> ConformalTheory | None:
 def ask(chosen: ConformalChoice, *, over_m: bool, theory: bool = False) -> JobState | None:
     """The job of the missing results: it starts by itself, and the session leaves its last one.
 
-    The paper's preset waits for its button.
+    Networks of single gammas, which take minutes, wait for their button.
     """
     request = (chosen.study.key, chosen.networks, over_m, theory)
     tasks = jobs.lacking("conformal", request, lambda: _wanted(chosen, over_m, theory))
@@ -123,9 +123,14 @@ def _offer(chosen: ConformalChoice, tasks: Sequence[Task]) -> None:
     )
     price = rough_duration_text(costs.of(sweep, C2ST()).training)
     count = len(learned.gammas) * chosen.networks
+    how = (
+        "as in the paper"
+        if learned.recipe == RECIPES["paper"]
+        else f"on {learned.recipe.train:,} draws a side"
+    )
     st.button(
-        f"Train {count_text(count, 'network')} as in the paper ({price})",
+        f"Train {count_text(count, 'network')} {how} ({price})",
         key="train",
         icon=":material/model_training:",
-        on_click=jobs.starting(tasks, f"Train as in the paper, {learned.benchmark.label}"),
+        on_click=jobs.starting(tasks, f"Train {how}, {learned.benchmark.label}"),
     )

@@ -371,7 +371,8 @@ def telling_place(sweep: Sweep, cells: Sequence[PowerCell]) -> float:
 
 
 def answer(sweep: Sweep, progress: Progress) -> str:
-    """Which tests detect the error, in one sentence, at the place that separates them.
+    """Which tests detect the error, at the place that separates them, and on how many draws their
+    classifier was trained.
 
     Where q is correct, how often they reject it.
     """
@@ -386,23 +387,31 @@ def answer(sweep: Sweep, progress: Progress) -> str:
         said = _false_alarms(here)
         if axis == "beta":
             said = f"{where_text(sweep, at)} {said}"
-        return f"q is correct here: {', '.join(filter(None, (said, far)))}."
+        return f"q is correct here: {', '.join(filter(None, (said, far)))}.{_trained_on(sweep)}"
     rejected = f"q is rejected {_by_whom(here)}"
-    parts = filter(None, (where_text(sweep, at), far, _trained_on(sweep), rejected))
-    return f"{capitalise(', '.join(parts))}."
+    parts = filter(None, (where_text(sweep, at), far, rejected))
+    return f"{capitalise(', '.join(parts))}.{_trained_on(sweep)}"
+
+
+def classifier_readers(sweep: Sweep) -> list[str]:
+    """Names of the methods that read the shared classifier, once each."""
+    readers = (m.label.partition("(")[0] for m in sweep.methods if m.reads_classifier)
+    return list(dict.fromkeys(readers))
 
 
 def _trained_on(sweep: Sweep) -> str:
-    """The draws from which the classifier learns that several tests read, in words."""
-    recipe = sweep.recipe
-    if not any(method.score_kind == "classifier" for method in sweep.methods):
+    """Which tests read a classifier, and the draws from which that learns, as a sentence."""
+    readers, recipe = classifier_readers(sweep), sweep.recipe
+    if not readers:
         return ""
     if isinstance(recipe, TableClassifier):
-        return (
-            f"with a classifier trained on {recipe.n:,} draws of p and {recipe.k:,} of q at each"
-        )
-    rows = getattr(recipe, "train", 0)
-    return f"with a classifier trained on {rows:,} draws a side" if rows else ""
+        draws = f"{recipe.n:,} draws of p and {recipe.k:,} of q at each"
+    elif rows := getattr(recipe, "train", 0):
+        draws = f"{rows:,} draws a side"
+    else:
+        return ""
+    verb = "reads" if len(readers) == 1 else "read"
+    return f" {list_text(readers)} {verb} a classifier trained on {draws}."
 
 
 def _by_whom(here: Sequence[PowerCell]) -> str:

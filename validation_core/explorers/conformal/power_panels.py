@@ -129,7 +129,11 @@ def _power_frame(
     """Settings common to all power panels."""
     caption = "The trials come when the classifier has learnt."
     if counted and counted.old:
-        caption = f"Grey: as it was before, {counted.said}. The new trials are on their way."
+        rows = counted.study.learned.recipe.train
+        caption = (
+            f"Grey: as it was before, with a classifier trained on {rows:,} draws a side: "
+            f"{counted.said}. The new trials come when the new one has learnt."
+        )
     elif counted and over_m:
         betas = counted.trials[0].betas
         places = list_text([f"{beta:g}" for beta in betas])
