@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 from validation_core.diagnosis.plan import method_obstacle
+from validation_core.store import Store
+from validation_core.sweep import presets
 from validation_core.sweep.advice import WANTS, Situation, advise, calibration
+from validation_core.sweep.progress import collect
 from validation_core.tables import TableUpload
+from validation_core.text import list_text
 from validation_core.types import PosteriorTable
 
 
@@ -30,6 +34,19 @@ def test_m_is_what_the_pairs_allow_and_no_more_than_helps(more, m):
 
 def test_few_pairs_and_few_draws_leave_multiple():
     assert _named(pairs=500, draws=1).name == "multiple"
+
+
+def test_what_is_said_of_weak_classifiers_is_what_ships():
+    """Multiple holds where the order is right, and finds nothing where it is reversed."""
+    sweep = presets.by_name("conformal_beta_mean_shift").sweep
+    cells = {
+        (cell.label, cell.beta): [f"{one.rejections / one.trials:.0%}" for one in cell.networks]
+        for cell in collect(sweep, Store.usual()).cells
+    }
+    assert sweep.gammas == (0.15,)
+    multiple, uniform = (list_text(cells[label, 0.9]) for label in ("Multiple", "Uniform(50)"))
+    why = " ".join(advise(Situation(pairs=500, draws=1)).why)
+    assert f"Multiple rejects with {multiple} power, Uniform(50) with {uniform}." in why
 
 
 def test_few_pairs_and_many_draws_rank_within_x():

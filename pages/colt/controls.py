@@ -86,8 +86,13 @@ class ColtChoice:
 
     @property
     def for_all_gammas(self) -> bool:
-        """Whether one network serves all gammas; the paper trains one for each."""
+        """Whether one localizer serves all gammas; the paper trains one for each."""
         return self.colt.preset == "interactive" and len(self.gammas) > 1
+
+    @property
+    def power_of_one(self) -> bool:
+        """Whether power, too, is of networks that serve all gammas."""
+        return self.for_all_gammas and colt_paper.one_serves_all(self.benchmark)
 
     def contest(self, trials: int) -> list[Sweep]:
         """CoLT and its rivals at every gamma, the chosen embedding before the others."""
@@ -100,7 +105,7 @@ class ColtChoice:
             self.seed,
             sorted(colt_paper.EMBEDDINGS, key=lambda embedding: embedding != own),
             networks=self.networks,
-            for_all_gammas=self.for_all_gammas,
+            for_all_gammas=self.power_of_one,
         )
         return [same(sweep) for sweep in contest]
 
@@ -135,7 +140,7 @@ def choose() -> ColtChoice:
             recipe = recipe.for_all_gammas(len(chosen.gammas))
         p, q = recipe.spent()
         which = (
-            f"One localizer for all {len(chosen.gammas)} gammas, of every view but Training,"
+            f"The balls over gamma are of one localizer for all {len(chosen.gammas)}, which"
             if chosen.for_all_gammas
             else "Each localizer"
         )

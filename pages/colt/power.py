@@ -56,9 +56,9 @@ def show_power(chosen: ColtChoice) -> None:
 
 def _networks(chosen: ColtChoice) -> str:
     """What the tests have learned from."""
-    if chosen.for_all_gammas:
+    if chosen.power_of_one:
         return (
             "A network of a learned test learns at all gammas, as in the other views, and is held "
-            "at each: as valid as one for each, whose power may be another."
+            "at each: as valid as one for each. What it costs in power, the view Papers says."
         )
     return "Each point of a learned test's curve has networks of its own, as in the paper."

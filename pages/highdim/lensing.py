@@ -37,8 +37,8 @@ def show() -> None:
             "Lens",
             _LENSES,
             "lens",
-            help="Isothermal: a galaxy's mass bends light as nature does. Affine: the paper's "
-            "warp.",
+            help="Isothermal: a galaxy's mass bends light as nature does. Affine: a warp "
+            "like the paper's, which prints no numbers of it.",
         )
     with networks_column:
         networks = forms.networks(

@@ -67,7 +67,8 @@ class Lensing(Benchmark):
         default="isothermal",
         metadata={
             "label": "Lens",
-            "help": "isothermal: a singular isothermal ellipsoid; affine: the paper's warp.",
+            "help": "isothermal: a singular isothermal ellipsoid; affine: a warp like the "
+            "paper's, which prints no numbers of it.",
         },
     )
     galaxies: Galaxies = field(

@@ -237,9 +237,9 @@ ITEMS: tuple[Item, ...] = (
         "Figure 3",
         "VI that is trained for the M that it is tested with.",
         "agrees",
-        "From M = 10 on each step averages five groups of draws: one group does not converge. For "
-        "ionosphere these ship to 3,000 iterations: more take up to an hour of one core each, on "
-        "the page or the command line.",
+        "From M = 10 on each step averages five groups of draws (two with M = 5): one group does "
+        "not converge. For ionosphere these ship to 3,000 iterations: more take up to an hour of "
+        "one core each, on the page or the command line.",
         (_WEIGHED, _OVER_M),
         ("bayes_model",),
     ),
@@ -248,7 +248,7 @@ ITEMS: tuple[Item, ...] = (
         "VI that is trained for its M does better yet than VI that is weighted with M.",
         "differs",
         f"After {MOST[-1]:,} iterations it does, wherever both have run and VI is not exact. "
-        "After 10,000 not yet on hospitals, ionosphere and concrete: with M = 5 their means are "
+        "After 10,000 not yet with M = 5 on hospitals, ionosphere and concrete: their means are "
         "5.7, .95 and 16 nats, those of VI weighted with as many 1.1, .46 and 3.9.",
         (_WEIGHED, _OVER_M),
         ("bayes_model",),
@@ -317,7 +317,8 @@ ITEMS: tuple[Item, ...] = (
         "Section 6.2",
         "Variational inference by other divergences.",
         "agrees",
-        "Rényi's and the chi-square divergence are objectives of the command line and of Python.",
+        "Rényi's and the chi-square divergence are objectives of the page, the command line and "
+        "Python.",
         (_NATS,),
     ),
     Item(
