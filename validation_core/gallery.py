@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from validation_core import keys
 from validation_core.api.work import Watch, run_on_engine
@@ -56,6 +56,15 @@ from validation_core.types import Benchmark
 FOLDER = SHIPPED
 
 
+class PartWork(NamedTuple):
+    """What it took to make the files of a part."""
+
+    seconds: float
+    """Of a core."""
+    untimed: int
+    """Files whose records, of earlier versions, name no seconds."""
+
+
 @dataclass(frozen=True)
 class Part:
     """Shipped files of one page."""
@@ -84,15 +93,18 @@ class Part:
         """Files that neither a store nor its gallery has."""
         return [(kind, key) for kind, key in self.entries() if not store.has(kind, key)]
 
-    def seconds(self, store: Store) -> float:
+    def work(self, store: Store) -> PartWork:
         """Seconds of work that the records of its files name.
 
-        Draws that tests share count for each of them, networks that do not ship for none, and
-        some of the oldest records name no seconds.
+        Draws that tests share count for each of them, networks that do not ship for none.
         """
         wanted = set(self.entries())
-        records = (entry for entry in store.entries() if (entry.kind, entry.key) in wanted)
-        return sum(float(str(entry.meta.get("seconds", 0.0))) for entry in records)
+        named = [
+            entry.meta.get("seconds")
+            for entry in store.entries()
+            if (entry.kind, entry.key) in wanted
+        ]
+        return PartWork(sum(float(str(each)) for each in named if each), named.count(None))
 
     def make(self, store: Store, watch: Watch, engine: str | None = None) -> list[str]:
         """Compute the missing results; returns a message for each failure."""

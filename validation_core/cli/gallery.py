@@ -43,10 +43,11 @@ def _run(chosen: argparse.Namespace) -> None:
             problems += _made(part, store, chosen.into, chosen.engine)
         shipped = Store(chosen.into)
         missing, total = part.missing(shipped), len(set(part.entries()))
-        hours = part.seconds(shipped) / 3600
+        work = part.work(shipped)
+        untimed = f" and of {work.untimed:,} files without a record of it" * bool(work.untimed)
         tell(
             f"{part.title}: {total - len(missing)} of {total} files are there, the work of "
-            f"{hours:.1f} hours of a core"
+            f"{work.seconds / 3600:.1f} hours of a core{untimed}"
         )
         if missing:
             problems.append(f"{part.name} lacks {len(missing)} files")

@@ -22,9 +22,10 @@ def train_in_turn(
 ) -> list[_Network]:
     """One network for each set of data and seed, each as if trained alone, to the bit.
 
-    On a processor neither threads nor one batch are better: threads wait for Python's lock, and
-    products of several networks at once round by how many they are, for little: of 256 units they
-    leave the cache (`benchmarks.gpu` measures it). Worker processes train others meanwhile.
+    On a processor threads wait for Python's lock, and products of several networks at once round
+    by how many they are: a network's key would not name its bits. A batch would gain up to twice
+    the speed with few units, and nothing with 256 (`benchmarks.gpu` measures it). Worker processes
+    train others meanwhile.
 
     Args:
         train: trains one network of a recipe on data and a seed, and calls its report, if given.

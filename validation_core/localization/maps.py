@@ -13,6 +13,7 @@ from validation_core.localization.film import distance_field, film_arrays
 from validation_core.localization.grid import FILM_GRID, density_difference_on_grid, grid_axes
 from validation_core.localization.map_draws import draws_of_table, simulate_places, split_in_halves
 from validation_core.precision import narrow
+from validation_core.provenance import Stopwatch
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.scores.localizer import MapPlaces
@@ -164,7 +165,8 @@ class MapTask(Study[Maps], spec="map"):
             report(_TRAINED + (1 - _TRAINED) * fraction, {"history": course})
 
         tell(0.0)
-        self.keep(store, self._maps(store, localizer, tell))
+        watch = Stopwatch()
+        self.keep(store, self._maps(store, localizer, tell), seconds=watch.seconds)
         tell(1.0)
 
     def _localizer(self, store: Store, report: Report) -> TrainedLocalizer:

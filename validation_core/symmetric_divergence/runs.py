@@ -144,8 +144,8 @@ class InferenceRun(Study[RunResult], spec="run"):
         normal = (q.mean, q.scale) if isinstance(q, FullGaussian) else ()
         seconds = before + watch.seconds
         result = RunResult(pairs.theta, pairs.x, *weights, q.ok, seconds, *normal)
-        self.keep(store, result)
-        RunTermsStudy(of=self).keep(store, _RunTerms.of(result))
+        self.keep(store, result, seconds=seconds)
+        RunTermsStudy(of=self).keep(store, _RunTerms.of(result), seconds=0.0)  # of the run
 
 
 def simulate_datasets(model: Model, seed: int, which: Sequence[int]) -> Joint:
