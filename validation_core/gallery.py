@@ -169,7 +169,12 @@ def parts() -> tuple[Part, ...]:
         Part(
             "colt",
             "CoLT",
-            studies=(*colt_paper.shipped_maps(), colt_paper.shipped_training(), *_ball_theory()),
+            studies=(
+                *colt_paper.shipped_maps(),
+                *colt_paper.shipped_runs(),
+                colt_paper.shipped_training(),
+                *_ball_theory(),
+            ),
             sweeps=(
                 *colt_paper.blind_prior_sweeps(),
                 *colt_paper.type_one_sweeps(),

@@ -161,6 +161,19 @@ def shipped_maps() -> tuple[GammaMapsStudy, ...]:
     return tuple(gamma_maps(each, CoLT(), *SIZES[each.name]) for each in benchmarks)
 
 
+def shipped_runs() -> tuple[GammaMapsStudy, ...]:
+    """Further trainings on the plane that the CoLT page opens with, which its view Theory ranks by
+    d~: other seeds, and other embeddings."""
+    plane = Gaussian(dim_x=2, dim_theta=2)
+    runs: tuple[tuple[Embedding, int], ...] = (
+        ("fourier", 1), ("fourier", 2), ("identity", 0), ("mlp", 0)
+    )  # fmt: skip
+    return tuple(
+        gamma_maps(plane, CoLT(embedding=embedding), *SIZES[plane.name], seed)
+        for embedding, seed in runs
+    )
+
+
 def shipped_training() -> MapTask:
     """The training that the CoLT page opens with, step by step: on the plane, of one gamma."""
     plane = Gaussian(dim_x=2, dim_theta=2)

@@ -108,7 +108,11 @@ def broad_payload(priors: Sequence[WidePrior]) -> live.Payload:
 
 def _said(prior: WidePrior) -> str:
     d, alike = prior.d, prior.alike & np.isfinite(prior.d)
-    every = f"the median of d is {_median(d[np.isfinite(d)])} over all {len(d)} data sets"
+    found = d[np.isfinite(d)]
+    which = f"all {len(d)} data sets"
+    if len(found) < len(d):
+        which = f"the {len(found)} of {len(d)} data sets that inference has a q for"
+    every = f"the median of d is {_median(found)} over {which}"
     if not alike.any():
         return f"{every}; none of them resembles the real one."
     few = int(alike.sum())

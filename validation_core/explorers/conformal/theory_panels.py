@@ -296,7 +296,10 @@ def _multiple_panel(theory: ConformalTheory, oracle: Array) -> Panel:
         x=Axis((0, float(ends[1])), "n from each side", ticks=x, names=_NAMED),
         y=Axis((min(-3.0, float(bars[0].min())), 1.05 * float(bars[1].max())), "T"),
         height=PANEL_HEIGHT,
-        legend=[("oracle", style.P, "line"), ("learned", _LEARNED, "line")],
+        legend=[
+            *([("oracle", style.P, "line")] if np.isfinite(oracle).any() else []),
+            ("learned", _LEARNED, "line"),
+        ],
         caption=sentence(
             "Points: mean T of samples of each n, with bars where 95 of 100 lie by their sd. "
             "Lines: √n (AUC − 1/2)/σ. {words}{lost}",

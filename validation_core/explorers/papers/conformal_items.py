@@ -128,7 +128,8 @@ ITEMS: tuple[Item, ...] = (
         "Lemma 3.2",
         "No score has a larger AUC than the density ratio.",
         "agrees",
-        "The headline of the theory has both AUCs, and their difference with its interval.",
+        "The headline of the theory has both AUCs, and, where it is more than chance, their "
+        "difference with its interval.",
         (_THEORY, _SCORES),
     ),
     Item(
@@ -158,8 +159,9 @@ ITEMS: tuple[Item, ...] = (
         "Assumption 3.4",
         "The density ratio of two draws of q rarely differs by next to nothing.",
         "agrees",
-        "Where the ratio is known its density near 0 is measured: the nearer q is to p, the "
-        "larger it is. Of an unknown ratio no sample verifies it.",
+        "Where the ratio is known its density near 0 is measured. It is large where q is near p, "
+        "and where few draws of q have ratios of their own, as with a collapsed mode. Of an "
+        "unknown ratio no sample verifies it.",
         (_THEORY, _RANDOM),
     ),
     Item(
@@ -211,8 +213,8 @@ ITEMS: tuple[Item, ...] = (
         "A score that is off by epsilon changes that statistic by a share of epsilon to the "
         "power 2/3.",
         "agrees",
-        "The oracle's line stands beside that of the learned score; the share of T that is lost "
-        "is told, and how much of that power it is.",
+        "The oracle's line stands beside that of the learned score, and the share of T that is "
+        "lost is told.",
         (_THEORY,),
         ("multiple",),
     ),

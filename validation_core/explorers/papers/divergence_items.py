@@ -93,8 +93,9 @@ ITEMS: tuple[Item, ...] = (
     Item(
         "Section 4",
         "The divergence of weighted q falls as 1 / M in the end.",
-        "agrees",
-        "A dashed guide falls as 1 / M beside the curves over M.",
+        "differs",
+        "A dashed guide falls as 1 / M beside the curves over M. Up to M = 100 the medians of the "
+        "falcons and of ionosphere fall more slowly.",
         (_OVER_M,),
     ),
     Item(
@@ -126,7 +127,8 @@ ITEMS: tuple[Item, ...] = (
         "Very broad priors simulate data that nobody would see, and mislead the diagnostic.",
         "agrees",
         "The prior of hospitals has a width: at five times the modest one the median is 212 nats "
-        "over all data sets, .95 over those like the real one.",
+        "over the 99 of 100 data sets that inference has a q for, .95 over those like the real "
+        "one.",
         (_model("hospitals"),),
     ),
     Item(
@@ -325,8 +327,9 @@ ITEMS: tuple[Item, ...] = (
         "Section 6.2",
         "Annealed importance sampling and MCMC as augmented inference.",
         "agrees",
-        "Annealed importance sampling with Hamiltonian steps, through Algorithm 3.",
-        (_AUGMENTED,),
+        "Annealed importance sampling with Hamiltonian steps, through Algorithm 3, stands beside "
+        "the ELBO.",
+        (_NATS,),
     ),
 )
 """What the paper defines, claims or draws; it prints no numbers."""
