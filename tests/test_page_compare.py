@@ -16,6 +16,7 @@ from validation_core.benchmarks import BayesModel, Digits, Gaussian
 from validation_core.methods import C2ST, METHODS, SBC
 from validation_core.panels import power as curves
 from validation_core.scores import classifier
+from validation_core.scores.classifier import Classifier, TableClassifier
 from validation_core.sweep import presets as comparisons
 from validation_core.sweep import progress
 from validation_core.sweep.plan import Sweep
@@ -313,7 +314,7 @@ def test_the_answer_has_its_numbers():
     assert "a classifier trained on 1,000 draws a side." in said
     alone = replace(chosen.sweep, methods=(SBC(),))
     assert "trained on" not in curves.answer(alone, found)
-    tables = comparisons.by_name("colt_heavy_tail").sweep
+    tables = replace(chosen.sweep, recipe=TableClassifier(n=100, k=500, recipe=Classifier()))
     cell = replace(_cell("C2ST", 0.3, 80), method="c2st")
     said = curves.answer(tables, replace(found, cells=[cell]))
     assert "a classifier trained on 100 draws of p and 500 of q at each." in said

@@ -93,8 +93,7 @@ def _spiral() -> None:
         )
         live.chart(payload, key="fig4d", save_as="Distance from uniform on the spiral")
     st.subheader("Figure 7 (h): power and type I error by the same", anchor=False)
-    _power([("Spiral, ideal denoiser", Spiral())], _STEPS)
-    st.caption("Of the ideal denoiser alone: power with the trained one is not shipped.")
+    _power([(f"Spiral, {_DENOISERS[model]}", Spiral(model=model)) for model in _DENOISERS], _STEPS)
 
 
 def _errors() -> None:

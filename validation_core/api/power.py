@@ -116,7 +116,7 @@ def power(
 
     Args:
         benchmark: its name in BENCHMARKS, the benchmark itself, or the name of a paper's figure
-            (`conformal_mean_shift`, `colt_tree`, ...), which brings its own methods, gammas and
+            (`conformal_mean_shift`, `type_one`, ...), which brings its own methods, gammas and
             design: trials, alpha and networks alone may stand beside it.
         gamma: strengths of the error of q; at 0 q is the posterior and the rate the type I error.
         methods: names in METHODS, or methods.

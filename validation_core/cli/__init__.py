@@ -10,7 +10,7 @@
     nptlab observation table.npz --row 12         q at one observation of your own
     nptlab compare a.npz b.npz                    which of two is nearer the truth
     nptlab mend table.npz --out folder            weights for q's draws, where they help
-    nptlab power --comparison colt_tree           a paper's figure, made anew
+    nptlab power --comparison type_one            a paper's figure, made anew
     nptlab power --benchmark gaussian --set perturbation=heavy_tail --method c2st --gamma 0,0.1
     nptlab divergence --html figures.html         Domke's three figures
     nptlab lessons --html folder                  each lesson as a file that needs no server

@@ -261,8 +261,9 @@ def type_one_sweeps(preset: Preset = "interactive") -> tuple[Sweep, ...]:
 
 
 def tree_sweeps(preset: Preset = "interactive") -> tuple[Sweep, ...]:
-    """Section 1: power on the tree at a small and at a large blur."""
-    return tuple(sweep for alpha in (1.5, 4.0) for sweep in _of_table(Tree(), alpha, preset))
+    """Section 1: power on the tree at a small and at a large blur, by the noise of the text."""
+    tree = Tree(noise="added")
+    return tuple(sweep for alpha in (1.5, 4.0) for sweep in _of_table(tree, alpha, preset))
 
 
 def map_of(training: Training) -> MapTask:
