@@ -4,12 +4,14 @@ A GPU is played by a stand-in; where there is one that speaks CUDA, the last tes
 """
 
 import sys
+from contextlib import nullcontext
 from functools import cache
 
 import numpy as np
 import pytest
 import torch
 
+import validation_core as npt
 from tests.stand_in import StandInGPU
 from validation_core import methods, sampling
 from validation_core.benchmarks.gaussian import Gaussian
@@ -106,6 +108,19 @@ def test_a_localizer_scores_on_the_device():
         on_gpu = score.table(TABLE).draws
     assert gpu.made > 10
     np.testing.assert_allclose(on_gpu, score.table(TABLE).draws, rtol=1e-5, atol=1e-5)
+
+
+def test_a_diagnosis_runs_where_float64_is_refused(tmp_path, quick_training):
+    """Apple's: whatever it asks of double precision is asked of the processor."""
+    table = npt.Table(TABLE.theta, TABLE.x, TABLE.q)
+    pvalues = {}
+    for device in ("cpu", "mps"):
+        with StandInGPU("mps") if device == "mps" else nullcontext():
+            found = npt.diagnose(
+                table, ["c2st", "colt", "sbc"], "none", store=npt.Store(tmp_path / device)
+            )
+        pvalues[device] = list(found.pvalues.values())
+    assert pvalues["mps"] == pytest.approx(pvalues["cpu"], abs=0.1)
 
 
 def test_mmd_fuse_runs_on_a_named_device_before_any_network_was_loaded(monkeypatch):

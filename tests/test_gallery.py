@@ -1,5 +1,6 @@
 """The results that come with the code belong to the code: a changed specification is noticed."""
 
+import os
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -301,6 +302,24 @@ def test_a_stopped_run_goes_on_and_a_lost_file_comes_back(small, tmp_path, monke
     assert summed == [(3,)], "the user's store had it"
 
 
+def test_all_is_made_again_on_a_device_where_the_cache_is_empty(small, tmp_path, monkeypatch):
+    into, there = tmp_path / "gallery", []
+    command = ["gallery", "--into", str(into), "--engine", "serial", "--make"]
+    assert main(command) == 0
+    monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "empty"))
+    whole = SumStudy.compute
+    monkeypatch.setattr(
+        SumStudy,
+        "compute",
+        lambda self, *a: there.append(os.environ["NPTLAB_DEVICE"]) or whole(self, *a),
+    )
+    assert main([*command, "--device", "cpu"]) == 0
+    assert there == [], "nothing is missing"
+    monkeypatch.delenv("NPTLAB_DEVICE")
+    assert main([*command, "--device", "cpu", "--again"]) == 0
+    assert there == ["cpu", "cpu"]
+
+
 def test_what_nothing_asks_for_is_said_and_goes(small, tmp_path, capfd):
     into = tmp_path / "gallery"
     command = ["gallery", "--into", str(into), "--engine", "serial"]
@@ -318,6 +337,10 @@ def test_a_part_says_what_work_it_is(small, tmp_path, capfd):
         study.keep(into, Sum(3), seconds=3600)
     assert main(["gallery", "--into", str(into.root)]) == 0
     assert "2 of 2 files are there, the work of 2.0 hours of a core" in capfd.readouterr().err
+    small.studies[0].keep(into, Sum(3))
+    assert main(["gallery", "--into", str(into.root)]) == 0
+    said = capfd.readouterr().err
+    assert "the work of 1.0 hours of a core and of 1 file without a record of it" in said
 
 
 def test_a_part_that_is_not_there(capfd):

@@ -11,6 +11,7 @@ from validation_core.cli.options import ProgressLines
 from validation_core.cli.process import tell
 from validation_core.gallery import FOLDER, Part
 from validation_core.settings import DEVICE
+from validation_core.text import count_text
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +45,8 @@ def _run(chosen: argparse.Namespace) -> None:
         shipped = Store(chosen.into)
         missing, total = part.missing(shipped), len(set(part.entries()))
         work = part.work(shipped)
-        untimed = f" and of {work.untimed:,} files without a record of it" * bool(work.untimed)
+        files = count_text(work.untimed, "file")
+        untimed = f" and of {files} without a record of it" * bool(work.untimed)
         tell(
             f"{part.title}: {total - len(missing)} of {total} files are there, the work of "
             f"{work.seconds / 3600:.1f} hours of a core{untimed}"
