@@ -194,6 +194,8 @@ def test_whitening_shows_a_wrong_shape_that_the_spread_of_x_hides():
     assert best > 0.8
     assert reached[0] < 0.6
     assert reached[1] > best - 0.05
+    few = PRESETS["interactive"]  # HIDDEN_SHAPE
+    assert train_classifier(few.sample(benchmark, gamma, stream(7)), few, 0).auc < 0.6
 
 
 def test_keep_best_returns_the_best_held_out_step():

@@ -16,7 +16,7 @@ from validation_core.methods.base import Method
 from validation_core.panels import power
 from validation_core.panels.gamma_scale import GammaScale
 from validation_core.scores import trained_scores
-from validation_core.scores.classifier import PRESETS
+from validation_core.scores.classifier import HIDDEN_SHAPE, PRESETS
 from validation_core.sweep import presets
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import BETAS, Comparison
@@ -179,7 +179,7 @@ def _trainings() -> str:
         f"One classifier for each gamma. Interactive: {few.train:,} + {few.train:,} draws, "
         f"{few.epochs} epochs. Many: {many.train:,} + {many.train:,} draws, as the page Conformal "
         f"C2ST learns from over all gammas. Paper: {full.train:,} + {full.train:,} draws, "
-        f"{full.epochs:,} epochs from learning rate {full.lr:g}."
+        f"{full.epochs:,} epochs from learning rate {full.lr:g}. {HIDDEN_SHAPE}"
     )
 
 

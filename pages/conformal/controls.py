@@ -11,7 +11,7 @@ from validation_core.explorers.conformal import power_study
 from validation_core.explorers.conformal.power_study import ConformalPower
 from validation_core.explorers.conformal.study import PAPER_M, RECIPE, ConformalStudy, Learned
 from validation_core.explorers.conformal.theory_study import ConformalTheoryStudy
-from validation_core.scores.classifier import PRESETS
+from validation_core.scores.classifier import HIDDEN_SHAPE, PRESETS
 from validation_core.sweep.presets import NETWORKS
 
 SIZES = (100, 200, 500, 1000, 2000)
@@ -87,5 +87,5 @@ def _presets() -> str:
         f"Interactive: one network for all gammas, {small.train:,} + {small.train:,} draws, "
         f"{small.epochs} epochs. Few: one for each gamma, {few.train:,} + {few.train:,} draws, "
         f"{few.epochs} epochs, as the page Compare opens. Paper: the same draws, "
-        f"{full.epochs:,} epochs from learning rate {full.lr:g}."
+        f"{full.epochs:,} epochs from learning rate {full.lr:g}. {HIDDEN_SHAPE}"
     )

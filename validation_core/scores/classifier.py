@@ -135,6 +135,11 @@ PRESETS: dict[str, Classifier] = {
 }
 """Trainings by name: `many` learns from as many draws as the network for all gammas on the page
 of Conformal C2ST."""
+HIDDEN_SHAPE = (
+    "Trainings on few draws do not whiten theta: the anisotropic error of q is hidden from them "
+    "where x has 50 dimensions or more."
+)
+"""What `interactive` and `paper` cannot find, for pages that offer them."""
 
 
 @dataclass(frozen=True, eq=False)
