@@ -218,17 +218,24 @@ def one_serves_all(benchmark: Benchmark) -> bool:
     return not isinstance(benchmark, Tree)
 
 
+def in_full(benchmark: Benchmark) -> bool:
+    """Whether a figure has CoLT Full, the paper's learnt embedding: in Figure 3 (b), which claims
+    that it finds most, in 3 dimensions of x and theta."""
+    return isinstance(benchmark, Gaussian) and benchmark.curved and benchmark.dims == (3, 3)
+
+
 def figure_sweeps(
-    benchmark: Benchmark, embeddings: tuple[Embedding, ...] = _FIRST
+    benchmark: Benchmark, embeddings: tuple[Embedding, ...] | None = None
 ) -> tuple[Sweep, ...]:
     """Power at the paper's sizes along a benchmark's gammas, by networks that learn at all where
     these find as much as others.
 
     Args:
         benchmark: of the paper.
-        embeddings: CoLT's, a curve each.
+        embeddings: CoLT's, a curve each; by default those of the figure.
     """
     n, k = SIZES[benchmark.name]
+    full: tuple[Embedding, ...] = ("mlp",) if in_full(benchmark) else ()
     design = TrialDesign(trials=TRIALS, n=n, k=k)
     return tuple(
         contest(
@@ -236,7 +243,7 @@ def figure_sweeps(
             benchmark.gammas,
             CoLT(),
             design,
-            embeddings=embeddings,
+            embeddings=embeddings or (*_FIRST, *full),
             networks=NETWORKS,
             for_all_gammas=one_serves_all(benchmark),
         )
