@@ -7,11 +7,12 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
+import validation_core as npt
 from tests.records import record_of
 from validation_core import keys, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.drawing import plotly
-from validation_core.methods import automl
+from validation_core.methods import C2ST, automl
 from validation_core.methods.automl import AutoML
 from validation_core.panels.record import pictures
 from validation_core.rng import stream
@@ -21,11 +22,13 @@ from validation_core.scores.witness_rows import MemberFit
 from validation_core.statistics import witness_test
 from validation_core.statistics.permutation import share_beyond
 from validation_core.store import Store
+from validation_core.sweep.plan import Sweep
 from validation_core.types import BlockScores, Joint, TwoSamples
 
 TRIALS = 2000
 GAUSSIAN = BENCHMARKS["gaussian"](perturbation="covariance_scaling")
 GAMMA = GAUSSIAN.gammas[-1]
+TABLE = sampling.table(GAUSSIAN, GAMMA, 60, 20, stream(0, "table"))
 
 
 def _scores(shape, kind, *names):
@@ -46,6 +49,38 @@ def test_level(kind):
         assert rejections >= low
     if kind == "flat":  # counted ties: a witness that says nothing never rejects
         np.testing.assert_array_equal(found.pvalue, 1.0)
+
+
+def test_the_classifier_of_c2st_may_be_the_witness():
+    """Its probabilities, at its level; beta moves it back with C2ST's."""
+    of_classifier = AutoML(permutations=99, engine="classifier")
+    p, q = stream(4, "p").normal(0, 3, (TRIALS, 60)), stream(4, "q").normal(0, 3, (TRIALS, 45))
+    found = of_classifier.test(BlockScores(p, q), stream(5))
+    expected = (1 / (1 + np.exp(-p))).mean(1) - (1 / (1 + np.exp(-q))).mean(1)
+    np.testing.assert_allclose(found.statistic, expected, atol=1e-12)
+    low, high = statistics.binomial_bounds(TRIALS, 0.05, 0.999)
+    assert low <= (found.pvalue <= 0.05).sum() <= high
+    sweep = Sweep(
+        benchmark=GAUSSIAN, methods=(of_classifier, C2ST(), AutoML()), gammas=(GAMMA,),
+        betas=(0.0, 1.0),
+    )  # fmt: skip
+    networks = [sweep.network(method, GAMMA) for method in sweep.methods]
+    assert networks[0] == networks[1] != networks[2]
+    moved = [sweep.parts[m.label, sweep.places[1]][0].beta for m in sweep.methods]
+    assert moved == [1.0, 1.0, 0.0]
+    with pytest.raises(ValueError, match="ensemble, flaml, autogluon, classifier; got 'forest'"):
+        AutoML(engine="forest")
+
+
+def test_a_diagnosis_takes_the_classifier_for_a_witness(quick_training, tmp_path):
+    table = npt.Table(*(getattr(TABLE, name) for name in ("theta", "x", "q")))
+    options = {"store": Store(tmp_path), "engine": "classifier"}
+    found = npt.run("automl", table, **options)
+    assert 0 < found.pvalue <= 1
+    assert found.sentences[1].startswith("The witness is higher under p than under q by ")
+    assert [each.title for each in found.figures()] == [
+        "The difference against its null", "What the witness says",
+    ]  # fmt: skip
 
 
 def test_level_of_few_scores_is_that_of_all_relabellings():

@@ -343,7 +343,7 @@ def test_true_error_is_that_of_the_means(seen):
 
 
 def test_sweeps_are_table_2():
-    over_gamma, over_beta, printed = sweeps()
+    over_gamma, over_beta, printed, as_printed = sweeps()
     assert {*over_gamma.gammas, *printed.gammas} >= set(published.LENSING_GAMMA.places)
     assert over_gamma.gammas[0] == 0
     assert over_beta.betas == (0.0, 0.6, 0.7, 0.8, 0.9, 0.95)
@@ -353,7 +353,16 @@ def test_sweeps_are_table_2():
     labels = {method.label for method in over_gamma.methods}
     assert {"DC authors' net", "DC our features"} <= labels
     assert over_gamma.recipe == Lensing().classifier
-    for sweep in (over_gamma, over_beta, printed):
+    assert (as_printed.gammas, as_printed.betas) == ((1.0,), published.LENSING_BETA.places)
+    assert [method.label for method in as_printed.methods] == [
+        "C2ST", "Multiple", "Uniform(50)", "AutoML of the classifier",
+    ]  # fmt: skip
+    learnt = {method.label: over_gamma.network(method, 0.5) for method in over_gamma.methods}
+    assert learnt["C2ST"] == learnt["AutoML of the classifier"]
+    assert learnt["C2ST"].recipe.train == 2000
+    for label in ("DC authors' net", "DC our features", "AutoML-style"):
+        assert learnt[label].recipe.n == 2000
+    for sweep in (over_gamma, over_beta, printed, as_printed):
         assert sweep.design.trials == 50
         assert keys.read(keys.canonical_text(sweep)) == sweep
     shared = set(over_gamma.parts) & set(over_beta.parts)

@@ -3,7 +3,7 @@
 import pytest
 
 from validation_core import keys
-from validation_core.benchmarks import Gaussian
+from validation_core.benchmarks import Gaussian, Spiral, Tree
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.methods import METHODS
 from validation_core.methods.colt import CoLT
@@ -46,16 +46,27 @@ def test_maps_of_the_figures_can_be_sent_to_a_worker():
     assert all(keys.read(keys.canonical_text(task)) == task for task in found)
 
 
-def test_a_figure_of_power_has_a_panel_for_each_size_and_one_network_for_all_gammas():
+def test_a_figure_of_power_has_a_panel_for_each_size_and_three_networks():
     panels = colt_paper.error_panels("heavy_tail", curved=True)
     assert [(panel.dim_x, panel.dim_theta) for panel in panels] == list(DIMENSIONS)
-    untrained, *trained = colt_paper.figure_sweeps(panels[0])
-    for panel in (*panels, *colt_paper.error_panels("heavy_tail")):
+    untrained, *trained = colt_paper.figure_sweeps(panels[1])
+    for panel in (*panels[1:], *colt_paper.error_panels("heavy_tail")):
         assert [sweep.networks for sweep in colt_paper.figure_sweeps(panel)] == [1, 3, 3, 3]
+    full = [sweep.methods[0].label for sweep in colt_paper.figure_sweeps(panels[0])]
+    assert full[1:] == ["CoLT fourier", "CoLT identity", "CoLT mlp", "C2ST"]
     for sweep in (untrained, *trained):
         assert sweep.for_all_gammas
         assert sweep.gammas == panels[0].gammas
         assert (sweep.design.trials, sweep.design.n, sweep.design.k) == (200, 100, 500)
+
+
+def test_where_one_network_for_all_gammas_finds_less_each_gamma_has_its_own():
+    small, ten, *large = colt_paper.error_panels("anisotropic")
+    for panel in (small, ten, Tree()):
+        assert not any(sweep.for_all_gammas for sweep in colt_paper.figure_sweeps(panel))
+    bent = colt_paper.error_panels("anisotropic", curved=True)
+    for panel in (*large, *bent, Spiral(), *colt_paper.error_panels("mean_shift")):
+        assert all(sweep.for_all_gammas for sweep in colt_paper.figure_sweeps(panel))
 
 
 def test_the_tables_are_run_where_the_paper_ran_them():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import numpy as np
 from scipy.special import expit
@@ -32,6 +32,7 @@ from validation_core.types import (
 if TYPE_CHECKING:
     from validation_core.methods.record import Effect, Record
 
+_ENGINES = (*get_args(WitnessEngine), "classifier")
 _BINS = 40
 _WEIGHT = "weight "  # before a member's name, in the summary of an ensemble
 
@@ -101,6 +102,11 @@ class AutoML(Method):
         if self.permutations < 1:
             raise ValueError(
                 f"permutations is at least 1; got {self.permutations}. 999 serves most levels."
+            )
+        if self.engine not in _ENGINES:
+            raise ValueError(
+                f"engine is one of {', '.join(_ENGINES)}; got {self.engine!r}. Choose one of "
+                "those."
             )
         if self.engine != "classifier":
             self.recipe(witness_rows.FEWEST, 1)
