@@ -149,12 +149,13 @@ def _power(panels: Sequence[tuple[str, Benchmark]], label: str) -> None:
         counted = tuple((p.title, c.label, c.gamma, c.rejections) for p in drawn for c in p.cells)
         payload = live.once(("figures", counted), lambda: paper_figures.power(drawn, label))
         live.chart(payload, key="figures", save_as="Figure of the paper")
+        full = any(colt_paper.in_full(benchmark) for _, benchmark in panels)
+        where = "is drawn in 3 dimensions" if full else "is in the tables, not here"
         st.caption(
             f"Share of tables that are rejected. {_counted(drawn)} The dashed line is the level "
-            "of 5%. A network learnt at all strengths and is held at each, where the paper trains "
-            "anew for each; whatever it learnt, the test is exact. CoLT Fourier is our embedding, "
-            "identity the paper's CoLT ID; its CoLT Full is in the tables, not here. The grey "
-            "curve is before training."
+            f"of 5%. {_learnt(panels)} CoLT Fourier is our embedding, identity the paper's CoLT "
+            f"ID; its CoLT Full, MLP, {where}: all panels of it would take a core a night. The "
+            "grey curve is before training."
         )
     if left:
         st.caption(
@@ -162,6 +163,20 @@ def _power(panels: Sequence[tuple[str, Benchmark]], label: str) -> None:
         )
     for title, sweeps in left:
         offer_missing(title, sweeps, title)
+
+
+def _learnt(panels: Sequence[tuple[str, Benchmark]]) -> str:
+    """Whether the networks of these panels learn at all strengths or at one, and what it costs."""
+    own = [title for title, benchmark in panels if not colt_paper.one_serves_all(benchmark)]
+    said = []
+    if own:
+        where = "" if len(own) == len(panels) else f" where {list_text(own)}"
+        said.append(f"Each strength has networks of its own{where}, as in the paper.")
+    if len(own) < len(panels):
+        others = "Elsewhere a" if own else "A"
+        said.append(f"{others} network learns at all strengths and is held at each.")
+        said.append(colt_paper.ONE_FOR_ALL)
+    return " ".join(said)
 
 
 def _counted(panels: Sequence[PowerPanel]) -> str:
