@@ -329,7 +329,7 @@ def test_fresh_anchors_show_their_budget(page, monkeypatch):
     monkeypatch.undo()  # the recipe's own numbers; nothing is trained
     services.clear()
     page.run()
-    words = "One localizer for all 7 gammas, of every view but Training, trains on"
+    words = "The balls over gamma are of one localizer for all 7, which trains on"
     assert f"{words} 700 draws of p and 70,000 of q." in _said(page)
     page.toggle(key="fresh").set_value(True).run()
     p, q = CoLT(fresh=True).recipe(100, 500).for_all_gammas(7).spent()

@@ -459,7 +459,7 @@ def test_where_q_is_correct_the_answer_claims_no_difference():
     chosen, found = _chosen([_cell("SBC", 0.0, 3), _cell("C2ST", 0.0, 7)])
     assert curves.answer(chosen.sweep, found) == (
         "q is correct here: tests reject it in 3.0% of 100 trials (SBC) to 7.0% (C2ST); their "
-        "level is 5%."
+        "level is 5%. C2ST reads a classifier trained on 1,000 draws a side."
     )
 
 
