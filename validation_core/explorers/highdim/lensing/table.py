@@ -62,8 +62,8 @@ def _table_methods() -> tuple[Method, ...]:
 def sweeps(benchmark: Lensing | None = None, networks: int = NETWORKS) -> tuple[Sweep, ...]:
     """Sweeps of its two halves: over gamma and at the paper's other gammas, over beta at two.
 
-    All that learns does so from as many simulations as C2ST's classifier. At the paper's gamma the
-    tests are degraded that read that classifier, at the other all.
+    All that learns does so from as many simulations as C2ST's classifier. Degraded are, as in the
+    paper, the tests that read that classifier.
 
     Args:
         benchmark: the lens; by default the one that ships.
@@ -74,8 +74,8 @@ def sweeps(benchmark: Lensing | None = None, networks: int = NETWORKS) -> tuple[
     degraded = tuple(method for method in every if method.reads_classifier)
     grids: Sequence[tuple[tuple[Method, ...], tuple[float, ...], tuple[float, ...]]] = (
         (every, POWER_GAMMAS, (0.0,)),
-        (every, (DEGRADED_AT,), BETAS),
         (every, PRINTED_GAMMAS, (0.0,)),
+        (degraded, (DEGRADED_AT,), BETAS),
         (degraded, (PRINTED_DEGRADED_AT,), BETAS),
     )
     return tuple(
