@@ -49,11 +49,9 @@ def test_maps_of_the_figures_can_be_sent_to_a_worker():
 def test_a_figure_of_power_has_a_panel_for_each_size_and_three_networks():
     panels = colt_paper.error_panels("heavy_tail", curved=True)
     assert [(panel.dim_x, panel.dim_theta) for panel in panels] == list(DIMENSIONS)
-    untrained, *trained = colt_paper.figure_sweeps(panels[1])
-    for panel in (*panels[1:], *colt_paper.error_panels("heavy_tail")):
+    untrained, *trained = colt_paper.figure_sweeps(panels[0])
+    for panel in (*panels, *colt_paper.error_panels("heavy_tail")):
         assert [sweep.networks for sweep in colt_paper.figure_sweeps(panel)] == [1, 3, 3, 3]
-    full = [sweep.methods[0].label for sweep in colt_paper.figure_sweeps(panels[0])]
-    assert full[1:] == ["CoLT fourier", "CoLT identity", "CoLT mlp", "C2ST"]
     for sweep in (untrained, *trained):
         assert sweep.for_all_gammas
         assert sweep.gammas == panels[0].gammas

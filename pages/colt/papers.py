@@ -149,13 +149,11 @@ def _power(panels: Sequence[tuple[str, Benchmark]], label: str) -> None:
         counted = tuple((p.title, c.label, c.gamma, c.rejections) for p in drawn for c in p.cells)
         payload = live.once(("figures", counted), lambda: paper_figures.power(drawn, label))
         live.chart(payload, key="figures", save_as="Figure of the paper")
-        full = any(colt_paper.in_full(benchmark) for _, benchmark in panels)
-        where = "is drawn in 3 dimensions" if full else "is in the tables, not here"
         st.caption(
             f"Share of tables that are rejected. {_counted(drawn)} The dashed line is the level "
             f"of 5%. {_learnt(panels)} CoLT Fourier is our embedding, identity the paper's CoLT "
-            f"ID; its CoLT Full, MLP, {where}: all panels of it would take a core a night. The "
-            "grey curve is before training."
+            f"ID; its CoLT Full is in the tables, not here: all panels of it would take a core a "
+            "night. The grey curve is before training."
         )
     if left:
         st.caption(

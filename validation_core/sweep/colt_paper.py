@@ -234,24 +234,17 @@ def one_serves_all(benchmark: Benchmark) -> bool:
     return not isinstance(benchmark, Tree)
 
 
-def in_full(benchmark: Benchmark) -> bool:
-    """Whether a figure has CoLT Full, the paper's learnt embedding: in Figure 3 (b), which claims
-    that it finds most, in 3 dimensions of x and theta."""
-    return isinstance(benchmark, Gaussian) and benchmark.curved and benchmark.dims == (3, 3)
-
-
 def figure_sweeps(
-    benchmark: Benchmark, embeddings: tuple[Embedding, ...] | None = None
+    benchmark: Benchmark, embeddings: tuple[Embedding, ...] = _FIRST
 ) -> tuple[Sweep, ...]:
     """Power at the paper's sizes along a benchmark's gammas, by networks that learn at all where
     these find as much as others.
 
     Args:
         benchmark: of the paper.
-        embeddings: CoLT's, a curve each; by default those of the figure.
+        embeddings: CoLT's, a curve each.
     """
     n, k = SIZES[benchmark.name]
-    full: tuple[Embedding, ...] = ("mlp",) if in_full(benchmark) else ()
     design = TrialDesign(trials=TRIALS, n=n, k=k)
     return tuple(
         contest(
@@ -259,7 +252,7 @@ def figure_sweeps(
             benchmark.gammas,
             CoLT(),
             design,
-            embeddings=embeddings or (*_FIRST, *full),
+            embeddings=embeddings,
             networks=NETWORKS,
             for_all_gammas=one_serves_all(benchmark),
         )
@@ -284,9 +277,8 @@ def type_one_sweeps(preset: Preset = "interactive") -> tuple[Sweep, ...]:
 
 
 def tree_sweeps(preset: Preset = "interactive") -> tuple[Sweep, ...]:
-    """Section 1: power on the tree at a small and at a large blur, by the noise of the text."""
-    tree = Tree(noise="added")
-    return tuple(sweep for alpha in (1.5, 4.0) for sweep in _of_table(tree, alpha, preset))
+    """Section 1: power on the tree at a small and at a large blur."""
+    return tuple(sweep for alpha in (1.5, 4.0) for sweep in _of_table(Tree(), alpha, preset))
 
 
 def map_of(training: Training) -> MapTask:
