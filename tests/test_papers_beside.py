@@ -236,11 +236,11 @@ def test_what_is_said_of_the_tree_holds(shipped):
     for cell in cells_of(shipped, Tree()):
         curves.setdefault((cell.label, cell.beta), {})[cell.gamma] = cell.rate
     ours = curves["CoLT fourier", 0]
-    assert (round(ours[0.5], 2), round(ours[1.5], 2)) == (0.24, 0.98)
-    assert {gamma for gamma, rate in ours.items() if rate == 1} == {2.5, 3.0, 3.5, 4.0}
+    assert round(ours[0.5], 2) == 0.94
+    assert {gamma for gamma, rate in ours.items() if rate < 1} == {0, 0.5}
     for curve in (("C2ST", 0), ("SBC", 1), ("CoLT identity", 0)):
         assert max(curves[curve].values()) <= 0.1
-    assert max(curves["TARP", 1].values()) == 0.11
+    assert max(curves["TARP", 1].values()) == 0.115
 
 
 def test_what_is_said_of_the_spiral_holds(shipped):

@@ -168,7 +168,7 @@ def _learnt(panels: Sequence[tuple[str, Benchmark]]) -> str:
     own = [title for title, benchmark in panels if not colt_paper.one_serves_all(benchmark)]
     said = []
     if own:
-        where = "" if len(own) == len(panels) else f" where {list_text(own)}"
+        where = "" if len(own) == len(panels) else f" with {list_text(own)}"
         said.append(f"Each strength has networks of its own{where}, as in the paper.")
     if len(own) < len(panels):
         others = "Elsewhere a" if own else "A"
