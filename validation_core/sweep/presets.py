@@ -124,8 +124,7 @@ def demonstrations() -> list[Comparison]:
 
 def shipped() -> list[Comparison]:
     """Comparisons whose curves ship with the package."""
-    papers = [_conformal(name, 200) for name in PERTURBATIONS]
-    return [*papers, _degraded("mean_shift", 200), _type_one(), *demonstrations()]
+    return [*figures(), *demonstrations()]
 
 
 def by_name(name: str) -> Comparison:
