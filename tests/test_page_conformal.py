@@ -259,11 +259,11 @@ def test_networks_of_few_draws_wait_for_their_button(page, unbothered):
     for power in ConformalPower(learned=usual, n=100, ms=(5,), trials=10).by_network(3):
         _made(power)
     page.run()
-    assert "with a classifier" not in _said(page)
+    assert "by a classifier" not in _said(page)
     page.segmented_control(key="preset").set_value("few").run()
     assert not page.exception
     assert page.button(key="train").label.startswith("Train 21 networks on 1,000 draws a side (ab")
-    assert "with a classifier trained on 200 draws a side" in _said(page)
+    assert "by a classifier trained on 200 draws a side" in _said(page)
     (how,) = [caption.value for caption in page.caption if "one for each gamma" in caption.value]
     assert "learn from 1,000 draws of p and 1,000 of q each." in how
     assert "Power is a mean" not in how

@@ -131,8 +131,8 @@ def _power_frame(
     if counted and counted.old:
         rows = counted.study.learned.recipe.train
         caption = (
-            f"Grey: as it was before, with a classifier trained on {rows:,} draws a side: "
-            f"{counted.said}. The new trials come when the new one has learnt."
+            f"Grey: as it was before, {counted.said}, by a classifier trained on {rows:,} draws a "
+            "side. The new trials have not run yet."
         )
     elif counted and over_m:
         betas = counted.trials[0].betas
