@@ -175,7 +175,7 @@ def test_the_other_numbers_said_are_those_drawn(store):
     drawn = Picture(broad_priors.broad_payload(broad_priors.load(store)))
     for width in broad_priors.WIDTHS:
         (middle,) = (_back(mark["y"]) for mark in drawn.marks("line", 1, width=width))
-        (said,) = re.findall(r"median of d is (.+?) nats? over all", drawn.headline(width=width))
+        (said,) = re.findall(r"median of d is (.+?) nats? over", drawn.headline(width=width))
         np.testing.assert_allclose(_nats(said), middle[0], rtol=0.06)
     drawn = Picture(meaning.meaning_payload())
     for nats in terms.NATS:
