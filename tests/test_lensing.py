@@ -343,7 +343,7 @@ def test_true_error_is_that_of_the_means(seen):
 
 
 def test_sweeps_are_table_2():
-    over_gamma, over_beta, printed, as_printed = sweeps()
+    over_gamma, printed, over_beta, as_printed = sweeps()
     assert {*over_gamma.gammas, *printed.gammas} >= set(published.LENSING_GAMMA.places)
     assert over_gamma.gammas[0] == 0
     assert over_beta.betas == (0.0, 0.6, 0.7, 0.8, 0.9, 0.95)

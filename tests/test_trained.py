@@ -171,10 +171,8 @@ def test_tests_within_noise_of_the_first_are_named_beside_it():
     board = shipped_board("sir", "maf")
     columns = scoreboard.columns(board, Store.usual())
     said = [scoreboard_panels.sentence(board, column) for column in columns]
-    assert "with 100 fresh simulations: by DC our features (51% " in said[0]
-    assert said[0].endswith(
-        "Not told from DC our features there, on these 3 networks: Relabelling."
-    )
+    assert "with 100 fresh simulations: by our DC (51% " in said[0]
+    assert said[0].endswith("Not told from our DC there, on these 3 networks: Relabelling.")
 
 
 def test_a_test_that_rejects_more_tables_of_each_network_is_told_from_another():

@@ -50,7 +50,12 @@ from validation_core.text import (
 from validation_core.types import Interval, MethodStyle
 
 _SHADE = 0.85  # of the full colour, where a test finds the error with the fewest simulations
-_NAMES = {"CoLT fourier": "CoLT", "TARP x": "TARP by x", "Uniform(10)": "Uniform"}
+_NAMES = {
+    "DC our features": "our DC",
+    "CoLT fourier": "CoLT",
+    "TARP x": "TARP by x",
+    "Uniform(10)": "Uniform",
+}
 """Tests beside an axis, by their labels."""
 _LABELS = {"simulations": "Simulations that q learnt from"}
 """The slider, where the side bar sets another number of simulations."""
