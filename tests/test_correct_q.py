@@ -93,7 +93,7 @@ def test_power_of_colt_calls_no_correct_q_wrong(store):
             assert false_claims(drawn.texts(gamma=0.0)) == []
 
 
-@pytest.mark.parametrize("one", presets.shipped(), ids=lambda one: one.name)
+@pytest.mark.parametrize("one", presets.everything(), ids=lambda one: one.name)
 def test_compare_says_what_it_draws(one, store):
     progress = collect(one.sweep, store)
     said = power.answer(one.sweep, progress)

@@ -185,7 +185,7 @@ def test_degrading_takes_c2st_first(counted):
     assert checked >= 50
 
 
-@pytest.mark.parametrize("one", presets.shipped(), ids=lambda one: one.name)
+@pytest.mark.parametrize("one", presets.everything(), ids=lambda one: one.name)
 def test_a_compared_figure_is_whole_and_its_levels_hold(one, store):
     result = progress.collect(one.sweep, store)
     assert result.complete

@@ -186,7 +186,7 @@ def parts() -> tuple[Part, ...]:
         Part(
             "compare",
             "Compare methods",
-            sweeps=tuple(comparison.sweep for comparison in presets.shipped()),
+            sweeps=tuple(comparison.sweep for comparison in presets.everything()),
         ),
         Part(
             "diagnose",

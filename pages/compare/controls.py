@@ -93,7 +93,7 @@ def choose() -> CompareChoice:
 @cache
 def _known() -> dict[str, Comparison]:
     """Comparisons by name; kept, with the tasks that each has worked out."""
-    return keys.by_name(*presets.figures(), *presets.demonstrations())
+    return keys.by_name(*presets.everything())
 
 
 def _title(name: str) -> str:

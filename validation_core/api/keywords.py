@@ -39,7 +39,7 @@ def checked_keywords(*further: type, **former: str) -> Callable[[Callable[P, R]]
                 if old in given and new not in given:
                     given[new] = given.pop(old)
             if Parameter.VAR_POSITIONAL not in kinds:
-                check_places(name, args, places)
+                _check_places(name, args, places)
             if further or Parameter.VAR_KEYWORD not in kinds:
                 check_keywords(name, given, known)
             for keyword, check in _CHECKS.items():
@@ -137,7 +137,7 @@ _CHECKS: Mapping[str, Callable[[object], None]] = {
 """Checks of keywords that several functions have, before any of them works for long."""
 
 
-def check_places(function: str, given: Sequence[object], places: Sequence[str]) -> None:
+def _check_places(function: str, given: Sequence[object], places: Sequence[str]) -> None:
     """Refuse more values by place than a function has places for.
 
     Raises:

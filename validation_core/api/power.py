@@ -275,4 +275,4 @@ def count(
 
 def _published() -> set[str]:
     """Names of the papers' figures and of the demonstrations."""
-    return {comparison.name for comparison in (*presets.figures(), *presets.demonstrations())}
+    return {comparison.name for comparison in presets.everything()}

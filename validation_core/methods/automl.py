@@ -137,7 +137,7 @@ class AutoML(Method):
 
     @property
     def scoring(self) -> float:
-        return 7.0
+        return super().scoring if self.reads_classifier else 7.0
 
     @property
     def resamples(self) -> int:

@@ -122,8 +122,8 @@ def demonstrations() -> list[Comparison]:
     return [_blind(), _collapse(), _references()]
 
 
-def shipped() -> list[Comparison]:
-    """Comparisons whose curves ship with the package."""
+def everything() -> list[Comparison]:
+    """All comparisons; their curves ship with the package."""
     return [*figures(), *demonstrations()]
 
 
@@ -133,7 +133,7 @@ def by_name(name: str) -> Comparison:
     Raises:
         ValueError: when there is none.
     """
-    known = keys.by_name(*figures(), *demonstrations())
+    known = keys.by_name(*everything())
     if name not in known:
         raise ValueError(f"A comparison is one of {', '.join(known)}; got {name!r}. Choose one.")
     return known[name]

@@ -123,20 +123,13 @@ def _untrained(method: Method, cell: PowerCell) -> bool:
     return method.localizes and cell.beta == 1
 
 
-def _why_lensing(row: str) -> str:
-    del row
-    return _MAKE.format("highdim")
-
-
 _MAKE = "Not in this installation: `nptlab gallery --make --only {}` makes it."
 
 
-def _why_colt(row: str) -> str:
-    del row
-    return (
-        "Not shipped, for its time: a button of the view Papers of the page CoLT runs it, and "
-        "says how long that takes."
-    )
+_RUN = (
+    "Not shipped, for its time: a button of the view Papers of the page CoLT runs it, and says "
+    "how long that takes."
+)
 
 
 class CountedTable(NamedTuple):
@@ -146,8 +139,8 @@ class CountedTable(NamedTuple):
     sweeps: Callable[[], Sequence[Sweep]]
     place: Callable[[Sweep, Method, PowerCell], PrintedPlace | None]
     """Place of a cell in the table; None for one that it has not."""
-    why: Callable[[str], str]
-    """Why a row has no rate of ours at a place."""
+    why: str
+    """Why there is no rate of ours at a place, where there is none."""
     note: str
     alike: bool = False
     """Whether its sweeps differ in their places alone, so that one may hold another's trials."""
@@ -168,7 +161,7 @@ class CountedTable(NamedTuple):
         for number in self.table.numbers:
             cell_there = found.get((number.row, number.place))
             ours = self._text(cell_there) if cell_there else ""
-            cells.append(Beside(number, ours, "" if ours else self.why(number.row)))
+            cells.append(Beside(number, ours, "" if ours else self.why))
         return Sheet(self.table, tuple(cells), self.note)
 
     def _text(self, cell: PowerCell) -> str:
@@ -192,7 +185,7 @@ LENSING_TABLES = (
         published.LENSING_GAMMA,
         lensing_table.sweeps,
         _over_gamma,
-        _why_lensing,
+        _MAKE.format("highdim"),
         f"{_OF_THREE} The paper gives neither its lens nor its noise nor its biased score, so "
         "that a gamma is no equal error here and there. What can be compared are the order of the "
         "tests and their level at gamma = 0: 10% is 5 of 50, which a valid test reaches with "
@@ -207,7 +200,7 @@ LENSING_TABLES = (
         published.LENSING_BETA,
         lensing_table.sweeps,
         _over_beta,
-        _why_lensing,
+        _MAKE.format("highdim"),
         f"{_OF_THREE} Ours is the larger error at gamma = 1, so that its networks can be moved "
         "further back before the tests lose it. AutoML is of C2ST's classifier here: an ensemble "
         "of trees and ridges has no random start to be moved to.",
@@ -228,7 +221,7 @@ def colt_tables(preset: Preset = "interactive") -> tuple[CountedTable, ...]:
             published.BLIND_PRIOR,
             partial(colt_paper.blind_prior_sweeps, preset),
             _of_dimensions,
-            _why_colt,
+            _RUN,
             "Share of 200 tables; ± is the standard error over networks of three seeds, brackets "
             "the 95% interval of one, or of a test that learns nothing. Full is our embedding "
             f"mlp. {trained}; our C2ST learns from every draw of a table at a faster rate, the "
@@ -238,7 +231,7 @@ def colt_tables(preset: Preset = "interactive") -> tuple[CountedTable, ...]:
             published.TYPE_ONE,
             partial(colt_paper.type_one_sweeps, preset),
             _of_dimensions,
-            _why_colt,
+            _RUN,
             "Share of 200 tables; ± and brackets as above. Whatever was learnt, ours is exact: "
             "ranks are randomised, where the paper's R / K has a level above 5% once K is small.",
         ),
@@ -246,7 +239,7 @@ def colt_tables(preset: Preset = "interactive") -> tuple[CountedTable, ...]:
             published.TREE,
             partial(colt_paper.tree_sweeps, preset),
             _of_alpha,
-            _why_colt,
+            _RUN,
             "Share of 200 tables; ± and brackets as above. Ours has the appendix's blur, a larger "
             "error than the noise of the text where these numbers are printed: it adds a variance "
             "of 5.25 in place of 2.25 at 1.5 and of 24 in place of 16 at 4, times 0.0001.",

@@ -107,13 +107,11 @@ def rates(
     Args:
         at: a gamma to mark.
     """
-    every = list(zip(sweeps, progress, strict=True))
-    over_gamma = [pair for pair in every if power.along(pair[0]) == "gamma"]
-    looks = power.curve_looks([cell for _, one in every for cell in one.cells])
-    panels = [
-        _rates(over_gamma, looks, at),
-        *(_rates([pair], looks) for pair in every if pair not in over_gamma),
-    ]
+    along: dict[power.Along, list[tuple[Sweep, Progress]]] = {"gamma": [], "beta": []}
+    for sweep, one in zip(sweeps, progress, strict=True):
+        along[power.along(sweep)].append((sweep, one))
+    looks = power.curve_looks([cell for one in progress for cell in one.cells])
+    panels = [_rates(along["gamma"], looks, at), *(_rates([one], looks) for one in along["beta"])]
     return live.payload(panels=panels, columns=2)
 
 
