@@ -249,14 +249,21 @@ def test_ranks_of_the_workbench(case, shipped, agree, decide):
 
 @cases("conformal power", [(s, gamma) for s in POWERS for gamma in s.learned.power_gammas], 5)
 def test_power_of_the_workbench(case, shipped, agree):
-    """The first network ships, the others learn anew."""
+    """The first network ships, the others learn anew.
+
+    A score that rounds to another place among those that calibrate it changes a binomial number,
+    and with it all that Uniform draws after it.
+    """
     study, gamma = case
     score, index = study.learned.score(shipped), study.learned.power_gammas.index(gamma)
     rows = conformal.draw_p(study.learned, gamma, trials.POOL * study.n)
     rejections = study.rejected(score, gamma, study.laws_at(score, gamma, rows))
     kept = study.load(shipped).rejections[..., index]
-    assert np.abs(rejections - kept).max() <= 0.2 * study.trials
-    agree(rejections, kept, learns=study.learned.seed > 0)
+    off = np.abs(rejections - kept).max(axis=(0, 2)) / study.trials
+    *deterministic, uniform = (0.2, 0.2, 0.2) if study.learned.seed else (0.02, 0.02, 0.1)
+    assert (off[:2] <= deterministic).all()
+    assert (off[2:] <= uniform).all()
+    agree(rejections, kept, learns=True)
 
 
 @cases("networks", NETWORKS, 4)

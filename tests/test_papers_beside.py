@@ -231,6 +231,13 @@ def test_what_is_said_of_the_tree_holds(shipped):
     )
     assert [round(rate, 2) for rate in sorted(few)] == [0.07, 0.78, 0.8]
     assert min(many) > 0.99
+    added = {
+        (cell.label, cell.gamma): round(cell.rate, 3)
+        for sweep in colt_paper.tree_sweeps(noise="added")
+        for cell in collect(sweep, shipped).cells
+    }
+    assert (added["CoLT mlp", 1.5], added["CoLT mlp", 4.0]) == (0.057, 0.947)
+    assert (added["C2ST", 1.5], added["C2ST", 4.0]) == (0.042, 0.057)
     curves = {}
     for cell in cells_of(shipped, Tree()):
         curves.setdefault((cell.label, cell.beta), {})[cell.gamma] = cell.rate

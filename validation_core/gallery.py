@@ -179,6 +179,7 @@ def parts() -> tuple[Part, ...]:
                 *colt_paper.blind_prior_sweeps(),
                 *colt_paper.type_one_sweeps(),
                 *colt_paper.tree_sweeps(),
+                *colt_paper.tree_sweeps(noise="added"),
                 *colt_paper.shipped_power(),
             ),
             trainings=tuple(_networks(Spiral(model="diffusion"))),
