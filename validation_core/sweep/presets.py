@@ -214,6 +214,7 @@ def _type_one() -> Comparison:
                 LC2ST(nulls=19),
             ),
             design=TrialDesign(trials=1000, n=1000, k=200),
+            networks=NETWORKS,
         ),
         f"{_MMD}; L-C2ST compares with 19 nulls instead of 100.",
     )
@@ -233,6 +234,7 @@ def _blind() -> Comparison:
             gammas=benchmark.gammas,
             methods=(SBC(), TARP(), TARP(reference="x"), C2ST(), WithinX(), DC(net="paper"), DC()),
             design=TrialDesign(trials=_DEMONSTRATED, n=500, k=100),
+            networks=NETWORKS,
         ),
     )
 
@@ -252,6 +254,7 @@ def _collapse() -> Comparison:
             betas=BETAS,
             methods=(C2ST(), Multiple(), Uniform(m=20)),
             design=TrialDesign(trials=_DEMONSTRATED, n=1000),
+            networks=NETWORKS,
         ),
     )
 
