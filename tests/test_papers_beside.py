@@ -374,10 +374,16 @@ def anisotropic_said(three, ten, fifty, hundred, top):
 
 
 def test_what_curves_lack_is_said(shipped):
-    """Fourier and identity, of the spiral its ideal denoiser; the rest to be run."""
-    for benchmark in (Tree(), Spiral(), *colt_paper.error_panels("anisotropic")):
+    """Fourier and identity, CoLT Full on the tree and with what is bent in 3 dimensions, of the
+    spiral its ideal denoiser; the rest to be run."""
+    several = {"CoLT fourier", "CoLT identity"}
+    (bent, *wide), straight = (
+        colt_paper.error_panels("anisotropic", curved=curved) for curved in (True, False)
+    )
+    for benchmark in (Tree(), bent, Spiral(), *straight, *wide):
+        full = {"CoLT mlp"} if benchmark in (Tree(), bent) else set()
         cells = cells_of(shipped, benchmark)
-        assert {c.label for c in cells if c.method == "colt"} == {"CoLT fourier", "CoLT identity"}
+        assert {c.label for c in cells if c.method == "colt"} == several | full
     assert not cells_of(shipped, Spiral(model="diffusion"))
     for name in set(presets.PERTURBATIONS) - set(colt_paper.FIGURE_3):
         for benchmark in colt_paper.error_panels(name, curved=True):
@@ -411,6 +417,23 @@ def cells_of(store, benchmark):
     """Counted cells of a panel of power."""
     sweeps = colt_paper.figure_sweeps(benchmark)
     return [cell for sweep in sweeps for cell in collect(sweep, store).cells]
+
+
+def test_what_is_said_of_the_collapse_holds(shipped):
+    """The demonstration's own network, and two others by which every test rejects."""
+    sweep = next(
+        s for s in presets.shipped() if s.methods == presets.by_name("collapse").sweep.methods
+    )
+    for cell in collect(sweep, shipped).cells:
+        own, *others = (count.rejections / count.trials for count in cell.networks)
+        assert min(others) == 1
+        if cell.beta >= 0.9:
+            assert (own < 0.05) == (cell.method != "uniform")
+        if cell.beta == 1:
+            assert cell.method != "uniform" or own == 1
+    dip = [cell.networks[0].rejections for cell in collect(sweep, shipped).cells
+           if cell.method == "uniform"]  # fmt: skip
+    assert min(dip) < dip[-1]
 
 
 @pytest.mark.parametrize("name", presets.PERTURBATIONS)

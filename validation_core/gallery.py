@@ -184,11 +184,7 @@ def parts() -> tuple[Part, ...]:
             ),
             trainings=tuple(_networks(Spiral(model="diffusion"))),
         ),
-        Part(
-            "compare",
-            "Compare methods",
-            sweeps=tuple(comparison.sweep for comparison in presets.everything()),
-        ),
+        Part("compare", "Compare methods", sweeps=presets.shipped()),
         Part(
             "diagnose",
             "My posterior, Compare posteriors",

@@ -72,8 +72,7 @@ in 10 covariance .47 and .18, anisotropic .19 and .02, heavy tail .42 and .02. O
 less (Fourier .75 and 1.00), and with the straight anisotropic error (.84 and 1.00 in 3 dimensions,
 .34 and .82 in 10): `one_serves_all`.
 """
-FIRST: tuple[Embedding, ...] = ("fourier", "identity")
-"""Embeddings of every figure: ours, and the paper's CoLT ID."""
+_FIRST: tuple[Embedding, ...] = ("fourier", "identity")
 _COORDINATES = ("sbc", "tarp")
 
 
@@ -263,7 +262,7 @@ def figure_sweeps(
             benchmark.gammas,
             CoLT(),
             design,
-            embeddings=embeddings or (*FIRST, *full_embedding(benchmark)),
+            embeddings=embeddings or (*_FIRST, *full_embedding(benchmark)),
             networks=NETWORKS,
             for_all_gammas=one_serves_all(benchmark),
         )

@@ -268,8 +268,9 @@ ITEMS: tuple[Item, ...] = (
         "Three seeds, their mean and its standard error.",
         "differs",
         "Tables as printed. Curves are means of three networks, too, whose bands reach from the "
-        "lowest to the highest of their 95% intervals. CoLT Full is in the tables, not in the "
-        "figures: all panels of it would take a core a night.",
+        "lowest to the highest of their 95% intervals. CoLT Full is in the tables and in the "
+        "figures of the tree and of bent posteriors in 3 dimensions: all panels of it would take "
+        "a core a night.",
         (_FIGURES, _NUMBERS),
     ),
     Item(
