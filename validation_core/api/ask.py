@@ -24,6 +24,7 @@ from validation_core.scores.trained_scores import TrainTask
 from validation_core.store import Store
 from validation_core.tables import TableUpload, Upload
 from validation_core.tables.reading import File
+from validation_core.text import list_text
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,7 +134,13 @@ def ask(
     tasks.register_upload(upload)
     own = signature(wanted.studies).parameters.keys() - signature(Question.studies).parameters
     check_keywords("ask", options, own | signature(ask).parameters.keys() - {"options"})
-    studies = wanted.studies(upload, resolve_methods(methods), seed, **options)
+    chosen = resolve_methods(methods)
+    studies = wanted.studies(upload, chosen, seed, **options)
+    if not studies:
+        raise ValueError(
+            f"The question {wanted.name} has no answer by {list_text([m.label for m in chosen])} "
+            "alone. Name other methods, or none for the usual ones."
+        )
     networks = list(dict.fromkeys(one for study in studies for one in study.trainings))
     relabelling = tasks.relabelling_for(upload, studies, seed, store)
     # The longest training first: a helper takes the others meanwhile.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from validation_core import codec
 from validation_core.diagnosis.injections import DEFECTS
+from validation_core.diagnosis.injections.draw_pool import DrawPool
 from validation_core.diagnosis.null_tables.trials import injection_obstacle, thin_draws
 from validation_core.diagnosis.questions.base import Json, Names, Question, Row, Rows
 from validation_core.diagnosis.questions.sensitivity.pictures import power_panel
@@ -86,7 +87,8 @@ class SensitivityQuestion(Question["Sensitivity"]):
         """All injections by ranks, then all with classifiers, then all with localizers.
 
         Raises:
-            ValueError: for an injection that is not known.
+            ValueError: for an injection that is not known, and where none that is asked for fits
+                into the parameters that vary.
         """
         if unknown := [name for name in injections if name not in DEFECTS]:
             raise ValueError(
@@ -98,7 +100,15 @@ class SensitivityQuestion(Question["Sensitivity"]):
         )
         if not eligible:
             return ()
-        wanted = [name for name in injections if DEFECTS[name].least_dims <= upload.dims[0]]
+        moving = len(DrawPool(upload.data.q, upload.data.x).moving)
+        wanted = [name for name in injections if DEFECTS[name].least_dims <= moving]
+        if not wanted:
+            fitting = [name for name, one in DEFECTS.items() if one.least_dims <= moving]
+            raise ValueError(
+                "What is injected needs no more parameters than vary in this table, "
+                f"{moving}; got {', '.join(injections) or 'nothing'}. Choose some of "
+                f"{', '.join(fitting)}."
+            )
         stages = [
             stage
             for stage, name in enumerate(STAGES)

@@ -98,6 +98,7 @@ class Sensitivity:
     relabelled: bool
     """Whether the verdict is relabelling's."""
     parameters: int
+    """Those that vary: what is fixed holds no defect."""
     left_out: tuple[ExcludedMethod, ...]
     thinned: bool
     """Whether draws were left out to save time."""

@@ -106,7 +106,7 @@ class SensitivityStudy(TableStudy[Sensitivity], spec="sensitivity"):
             draws=few.k - 1,
             tests=tests,
             relabelled=any(method.decides for method in eligible),
-            parameters=few.dims[0],
+            parameters=len(experiment.pool.moving),
             left_out=left,
             thinned=few.k < upload.k,
         )
@@ -144,6 +144,7 @@ class SensitivityStudy(TableStudy[Sensitivity], spec="sensitivity"):
         ran = np.any(~np.isnan(curve.pvalues), axis=(0, 2))  # (M,)
         stages = {experiment.methods[i].stage for i in np.flatnonzero(ran)}
         times = ratio if ratio is not None else ROWS_FOR_HALF_SIZE
+        one = injection.spread == "one" or len(experiment.pool.moving) == 1
         return InjectionPower(
             injection=injection.name,
             title=injection.title,
@@ -152,7 +153,7 @@ class SensitivityStudy(TableStudy[Sensitivity], spec="sensitivity"):
             neutral=injection.neutral,
             strengths=strengths,
             spread=injection.spread,
-            parameter=experiment.pool.parameter if injection.spread == "one" else None,
+            parameter=experiment.pool.parameter if one else None,
             nats=_nats(experiment, strengths, size),
             exact=injection.exact,
             verdict=_verdict_powers(curve),

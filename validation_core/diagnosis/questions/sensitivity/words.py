@@ -67,9 +67,10 @@ def _where(injection: InjectionPower, result: Sensitivity, names: Sequence[str])
     """The parameters that a defect sits in, and how they were chosen."""
     d = result.parameters
     if d == 1:
-        return parameter_name(names, 0)
+        return parameter_name(names, injection.parameter or 0)
     if injection.spread == "all":
-        return "both parameters at once" if d == 2 else f"all {d} parameters at once"
+        of = "that vary at once" if len(names) > d else "at once"
+        return f"both parameters {of}" if d == 2 else f"all {d} parameters {of}"
     if injection.spread == "two":
         return "two parameters, drawn at random"
     if injection.parameter is None:
