@@ -37,6 +37,20 @@ def table():
             "keyword 'upload'.*Choose among",
         ),
         (lambda table: npt.ask("size", table, options=3), TypeError, "keyword 'options'"),
+        (
+            lambda table: npt.ask("sensitivity", table, methods="dc"),
+            ValueError,
+            "no answer by DC within x alone. Name other methods",
+        ),
+        (
+            lambda table: npt.ask(
+                "sensitivity",
+                {name: array[..., :1] for name, array in table.arrays().items()},
+                injections=["bias_all"],
+            ),
+            ValueError,
+            "than vary in this table, 1; got bias_all. Choose some of bias,",
+        ),
         (lambda table: npt.ask("size", table, progress="no"), TypeError, "Try progress=False"),
         (lambda table: npt.Checkpoints(0, 0, name=["a"]), TypeError, "mean 'names'"),
         (lambda table: npt.run("tarpp", table), ValueError, "mean 'tarp'"),

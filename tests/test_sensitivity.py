@@ -106,6 +106,21 @@ def test_rows_for_half_of_a_bias_are_four_times_as_many(store):
     assert "1 / sqrt(rows)" in say(before, ())[0]
 
 
+@pytest.mark.parametrize("fixed", [0, 1])
+def test_a_fixed_parameter_is_neither_counted_nor_named(fixed, store):
+    """Defects of two parameters are of two that vary."""
+    asked = ("bias", "bias_all", "wrong_correlation")
+    for varying in (1, 2):
+        of = made(d=varying).data
+        theta, q = (np.insert(array, fixed, 2.0, axis=-1) for array in (of.theta, of.q))
+        upload = Upload.of({"theta": theta, "x": of.x, "theta_q": q})
+        found = run(upload, store, (SBC(),), asked, stages=(0,))
+        one, *others = say(found, [f"of_{place}" for place in range(varying + 1)])
+        assert len(found.injections) == (1 if varying == 1 else 3)
+        assert f"of_{fixed}" not in one
+        assert varying == 1 or "both parameters that vary at once" in others[0]
+
+
 @pytest.mark.parametrize("name", [n for n in INJECTIONS if not n.endswith("_tails")])
 def test_no_defect_is_found_at_the_level(name):
     """At the strength that changes nothing all tests keep their level, networks included."""
