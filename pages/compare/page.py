@@ -70,7 +70,8 @@ def _draw(chosen: CompareChoice, progress: Progress, view: str) -> None:
             save_as="Power and price",
         )
     differs = chosen.comparison.differs if chosen.comparison else ""
-    st.caption(f"{differs} {plan.learned_from(chosen.sweep)}".strip())
+    learnt = "" if view == "power" else power.trained_on(chosen.sweep)  # which the answer says
+    st.caption(f"{differs} {learnt}".strip())
 
 
 def _wrong(chosen: CompareChoice, progress: Progress) -> None:

@@ -8,13 +8,11 @@ import streamlit as st
 from pages.compare.controls import CompareChoice
 from pages.ui import jobs
 from pages.ui.services import services
-from validation_core.panels.power import classifier_readers
-from validation_core.scores.classifier import TableClassifier
 from validation_core.scores.trained_scores import TrainTask
 from validation_core.sweep import costs
-from validation_core.sweep.plan import Batch, Sweep
+from validation_core.sweep.plan import Batch
 from validation_core.sweep.progress import Progress
-from validation_core.text import count_text, list_text, rough_duration_text
+from validation_core.text import count_text, rough_duration_text
 
 
 def _budgets(chosen: CompareChoice, progress: Progress) -> pd.DataFrame:
@@ -56,19 +54,6 @@ def table(chosen: CompareChoice, progress: Progress) -> None:
         "network train it on as many extra draws as one test uses, once per gamma. Seconds are a "
         "core's: measured where trials have run, estimated for this machine before."
     )
-
-
-def learned_from(sweep: Sweep) -> str:
-    """The draws from which the classifier learns that C2ST, Multiple and Uniform read."""
-    recipe, readers = sweep.recipe, classifier_readers(sweep)
-    if not readers:
-        return ""
-    who = f"The classifier of {list_text(readers)}"
-    if isinstance(recipe, TableClassifier):
-        return f"{who} learns from {recipe.n:,} further draws of p and {recipe.k:,} of q at each."
-    rows = getattr(recipe, "train", 0)
-    each = " at each gamma" if len(sweep.gammas) > 1 else ""
-    return f"{who} learns from {rows:,} further draws of p and {rows:,} of q{each}."
 
 
 def run_button(

@@ -384,24 +384,22 @@ def answer(sweep: Sweep, progress: Progress) -> str:
     count = len(sweep.methods)
     far = "" if len(here) == count else f"with {len(here)} of {count} tests run so far"
     if sweep.benchmark.is_exact(at if axis == "gamma" else sweep.gammas[0]):
-        said = _false_alarms(here)
+        false = _false_alarms(here)
         if axis == "beta":
-            said = f"{where_text(sweep, at)} {said}"
-        return f"q is correct here: {', '.join(filter(None, (said, far)))}.{_trained_on(sweep)}"
-    rejected = f"q is rejected {_by_whom(here)}"
-    parts = filter(None, (where_text(sweep, at), far, rejected))
-    return f"{capitalise(', '.join(parts))}.{_trained_on(sweep)}"
+            false = f"{where_text(sweep, at)} {false}"
+        said = f"q is correct here: {', '.join(filter(None, (false, far)))}"
+    else:
+        rejected = f"q is rejected {_by_whom(here)}"
+        said = capitalise(", ".join(filter(None, (where_text(sweep, at), far, rejected))))
+    return f"{said}. {trained_on(sweep)}".strip()
 
 
-def classifier_readers(sweep: Sweep) -> list[str]:
-    """Names of the methods that read the shared classifier, once each."""
-    readers = (m.label.partition("(")[0] for m in sweep.methods if m.reads_classifier)
-    return list(dict.fromkeys(readers))
-
-
-def _trained_on(sweep: Sweep) -> str:
-    """Which tests read a classifier, and the draws from which that learns, as a sentence."""
-    readers, recipe = classifier_readers(sweep), sweep.recipe
+def trained_on(sweep: Sweep) -> str:
+    """Which tests read a classifier and the draws from which that learns, as a sentence; empty
+    where none does.
+    """
+    labels = (m.label.partition("(")[0] for m in sweep.methods if m.reads_classifier)
+    readers, recipe = list(dict.fromkeys(labels)), sweep.recipe
     if not readers:
         return ""
     if isinstance(recipe, TableClassifier):
@@ -411,7 +409,7 @@ def _trained_on(sweep: Sweep) -> str:
     else:
         return ""
     verb = "reads" if len(readers) == 1 else "read"
-    return f" {list_text(readers)} {verb} a classifier trained on {draws}."
+    return f"{list_text(readers)} {verb} a classifier trained on {draws}."
 
 
 def _by_whom(here: Sequence[PowerCell]) -> str:
