@@ -1,5 +1,7 @@
 """Tables without x, of ranks alone, with gaps, of complex x: each is read, said, and diagnosed."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.stats import kstest
@@ -307,6 +309,21 @@ def test_enough_rows_that_are_finite_are_a_table_with_a_warning(rows):
     upload = Upload.of(many)
     assert upload.n == N
     assert "Only 80 of 240 rows are finite" in told(upload)
+
+
+def test_what_keeps_rows_with_some_draws_that_are_not_finite_works_as_typed(rows):
+    q = rows["theta_q"].copy()
+    q[::2, 3, 0], q[1::2, 5] = np.nan, np.inf
+    q[3, 7] = np.nan
+    q[40:] = rows["theta_q"][40:]
+    upload = Upload.of(rows | {"theta_q": q})
+    assert upload.n == N - 40
+    (line,) = re.findall(r"theta_q = (np\.stack\(.*\))\.", told(upload))
+    kept = Upload.of(rows | {"theta_q": eval(line, {"np": np, "theta_q": q})})
+    assert (kept.n, kept.k) == (N, K - 2)
+    assert "np.stack" not in told(kept)
+    q[0] = np.nan  # has none
+    assert "np.stack" not in told(Upload.of(rows | {"theta_q": q}))
 
 
 def test_draws_of_different_numbers_are_cut_to_the_shortest(rows):

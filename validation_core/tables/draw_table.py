@@ -209,6 +209,7 @@ def read_draw_table(arrays: Arrays, options: ReadingOptions, declared: Declared)
             *saved.notes,
             *(_NO_X,) * (not rows.x.shape[1]),
             *_gap_notes(saved.rows.x, dropped, options.missing),
+            *_finite_draws_note(saved, dropped),
             *saved.cut_notes,
             *corrections.notes(made),
             *told_unused,
@@ -299,6 +300,7 @@ def _saved(arrays: Arrays, options: ReadingOptions) -> _Saved:
     )
 
 
+_LOST_DRAWS = "NaN or infinite values in theta_q"
 _IN_ORDER = "They seem to be exchanged: the order is theta, x, theta_q."
 
 
@@ -381,6 +383,26 @@ def _gap_notes(x: Array, dropped: Mapping[str, int], missing: Missing | None) ->
             f"value is a missing one, save it as NaN, and keep them: {mask}."
         )
     return tuple(notes)
+
+
+def _finite_draws_note(saved: _Saved, dropped: Mapping[str, int]) -> tuple[str, ...]:
+    """How rows with NaN among their draws can be kept, where a line of code does it: all rows hold
+    enough finite draws, and nothing is saved beside the draws.
+    """
+    q = saved.rows.q
+    alone = saved.arrays["theta_q"].shape == q.shape and not (
+        saved.draws_first or saved.rows.beside
+    )
+    if _LOST_DRAWS not in dropped or not alone:
+        return ()
+    left = int(np.isfinite(q).all(axis=2).sum(axis=1).min())
+    if left < draw_counts.FEWEST:
+        return ()
+    line = f"theta_q = np.stack([row[np.isfinite(row).all(1)][:{left}] for row in theta_q])"
+    return (
+        "Rows with NaN or infinite values in theta_q were left out. To keep them, and test q of "
+        f"its finite draws, save {left:,} of each: {line}.",
+    )
 
 
 class _MatchedRows(NamedTuple):
