@@ -268,6 +268,44 @@ def _places_of_rows(
         ValueError: for numbers that are not whole, a truth that is missing or twice, simulations
             without draws, or two draws under one number.
     """
+    _require_numbers(sim, index, truth, layout)
+    by_sim, place = np.unique(sim, return_inverse=True)
+    n = len(by_sim)
+    truths = np.bincount(place[truth], minlength=n)
+    if layout.in_rows:
+        _require_one_truth(by_sim, truths, layout)
+    counts = np.bincount(place[~truth], minlength=n)
+    if counts.min() == 0:
+        raise ValueError(
+            f"Every simulation must have at least one draw; got none for sim "
+            f"{by_sim[counts.argmin()]:.0f}, and up to {counts.max():,} for others. Add draws, or "
+            f"remove its rows."
+        )
+    order = np.lexsort((*index.T[::-1], ~truth, place))  # the truth comes first in each simulation
+    if index.shape[1]:
+        _require_own_numbers(index[order], place[order], ~truth[order])
+    start = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=n))[:-1]])
+    draw = np.empty(len(sim), np.intp)
+    draw[order] = np.arange(len(sim)) - (start + truths)[place[order]]
+    k, longest = int(counts.min()), int(counts.max())
+    if longest > k:
+        chance = stream(0, "draws that are kept").random(len(sim))
+        by_chance = np.lexsort((chance, ~truth, place))
+        lot = np.empty(len(sim), np.intp)
+        lot[by_chance] = np.arange(len(sim)) - (start + truths)[place[by_chance]]
+        kept = order[(lot[order] < k) & ~truth[order]]
+        draw[~truth] = k
+        draw[kept] = np.arange(len(kept)) - k * place[kept]
+    return _Places(n, k, longest, place, draw)
+
+
+def _require_numbers(
+    sim: NDArray[np.float64],
+    index: NDArray[np.float64],
+    truth: NDArray[np.bool_],
+    layout: LongLayout,
+) -> None:
+    """Refuse numbers of simulations and draws that are not whole, too large, or below -1."""
     names = _listed((layout.sim, *layout.draw))
     for name, numbers in zip((layout.sim, *layout.draw), (sim, *index.T), strict=True):
         odd = (numbers != np.floor(numbers)) | ~np.isfinite(numbers)
@@ -294,53 +332,39 @@ def _places_of_rows(
             "The column draw must hold -1 for the true value and 0, 1, ... for the draws; got "
             f"{f'{lowest:g}' if len(sim) else 'no rows'}. Number them anew."
         )
-    by_sim, place = np.unique(sim, return_inverse=True)
-    n = len(by_sim)
-    truths = np.bincount(place[truth], minlength=n)
-    if layout.in_rows and (truths != 1).any():
-        wrong = int(np.flatnonzero(truths != 1)[0])
-        mark = "draw = -1" if layout.marker is None else f"{roles.label(layout.marker)} set"
-        beside = ", ".join(f"{roles.label(name)}_true" for name in layout.theta_q[:3])
-        remedy = (
-            "Add or remove rows."
-            if truths.any()
-            else f"Add one to each, or the true values in columns beside the draws: {beside}."
-        )
+
+
+def _require_one_truth(
+    by_sim: NDArray[np.float64], truths: NDArray[np.intp], layout: LongLayout
+) -> None:
+    """Refuse simulations, numbered `by_sim`, that have no true value or several."""
+    wrong = np.flatnonzero(truths != 1)
+    if not len(wrong):
+        return
+    mark = "draw = -1" if layout.marker is None else f"{roles.label(layout.marker)} set"
+    beside = ", ".join(f"{roles.label(name)}_true" for name in layout.theta_q[:3])
+    remedy = (
+        "Add or remove rows."
+        if truths.any()
+        else f"Add one to each, or the true values in columns beside the draws: {beside}."
+    )
+    raise ValueError(
+        f"Every simulation must have one row with {mark}, its true value; got {truths[wrong[0]]} "
+        f"for sim {by_sim[wrong[0]]:.0f}, and others than one for {len(wrong):,} of "
+        f"{len(by_sim):,}. {remedy}"
+    )
+
+
+def _require_own_numbers(
+    index: NDArray[np.float64], place: NDArray[np.intp], drawn: NDArray[np.bool_]
+) -> None:
+    """Refuse two draws (rows in the order of their numbers) of one simulation under one number."""
+    again = (index[1:] == index[:-1]).all(axis=1) & (place[1:] == place[:-1])
+    if (again & drawn[1:] & drawn[:-1]).any():
         raise ValueError(
-            f"Every simulation must have one row with {mark}, its true value; got {truths[wrong]} "
-            f"for sim {by_sim[wrong]:.0f}, and others than one for "
-            f"{int((truths != 1).sum()):,} of {n:,}. {remedy}"
+            "Each draw of a simulation must have its own number; got some twice. Number the "
+            "draws of each simulation 0, 1, ..."
         )
-    counts = np.bincount(place[~truth], minlength=n)
-    if counts.min() == 0:
-        raise ValueError(
-            f"Every simulation must have at least one draw; got none for sim "
-            f"{by_sim[counts.argmin()]:.0f}, and up to {counts.max():,} for others. Add draws, or "
-            f"remove its rows."
-        )
-    order = np.lexsort((*index.T[::-1], ~truth, place))  # the truth comes first in each simulation
-    if index.shape[1]:
-        ordered, of = index[order], place[order]
-        drawn = ~truth[order]
-        again = (ordered[1:] == ordered[:-1]).all(axis=1) & (of[1:] == of[:-1])
-        if (again & drawn[1:] & drawn[:-1]).any():
-            raise ValueError(
-                "Each draw of a simulation must have its own number; got some twice. Number the "
-                "draws of each simulation 0, 1, ..."
-            )
-    start = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=n))[:-1]])
-    draw = np.empty(len(sim), np.intp)
-    draw[order] = np.arange(len(sim)) - (start + truths)[place[order]]
-    k, longest = int(counts.min()), int(counts.max())
-    if longest > k:
-        chance = stream(0, "draws that are kept").random(len(sim))
-        by_chance = np.lexsort((chance, ~truth, place))
-        lot = np.empty(len(sim), np.intp)
-        lot[by_chance] = np.arange(len(sim)) - (start + truths)[place[by_chance]]
-        kept = order[(lot[order] < k) & ~truth[order]]
-        draw[~truth] = k
-        draw[kept] = np.arange(len(kept)) - k * place[kept]
-    return _Places(n, k, longest, place, draw)
 
 
 def _listed(columns: Sequence[str]) -> str:
