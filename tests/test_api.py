@@ -19,7 +19,8 @@ from tests.conftest import QUICK, ROOT
 from validation_core import symmetric_divergence
 from validation_core.api import work
 from validation_core.cli import main
-from validation_core.diagnosis.questions import ALIASES, QUESTIONS
+from validation_core.diagnosis.plan import default_methods
+from validation_core.diagnosis.questions import ALIASES, QUESTIONS, without_tests
 from validation_core.engine import start
 from validation_core.rng import stream
 from validation_core.scores.trained_scores import TrainTask
@@ -156,6 +157,18 @@ def test_one_question_alone(table, store):
     assert answer.figures()
     with pytest.raises(ValueError, match="need at least 5"):
         npt.ask("size", {name: array[:4] for name, array in table.arrays().items()}, store=store)
+
+
+def test_a_question_that_none_of_the_tests_answers_says_so(table, store):
+    """In words, on the page's report and card, too: nothing failed and nothing is to come."""
+    found = npt.diagnose(table, "mmd_fuse", questions=["size", "sensitivity", "checker"],
+                         budget=100, store=store)  # fmt: skip
+    assert list(found) == ["size"]
+    for name in ("sensitivity", "checker"):
+        with pytest.raises(KeyError, match="none of these tests can be run on such tables"):
+            found[name]
+    assert "did not end" not in shown(found)
+    assert without_tests(table.upload, default_methods(), 0) == frozenset()
 
 
 def test_every_alias_is_of_a_question():

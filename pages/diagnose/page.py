@@ -57,7 +57,7 @@ def _diagnose(table: LabelledTable, alpha: float, seed: int) -> None:
         with st.container(key="under-card"):
             jobs.panel(state, follow=True)
             if not answered.pending and (state is None or not state.active):
-                takeaway.section(answered.diagnosis, answers, table)
+                takeaway.section(answered, answers, table)
     with below:
         begun = rows.show(answered, answers, maps, state, table.files)
         stream.show(upload, table.files, alpha, seed)

@@ -24,7 +24,7 @@ from validation_core.diagnosis.questions import (
     Asked,
     question_studies,
 )
-from validation_core.diagnosis.questions.base import Rows
+from validation_core.diagnosis.questions.base import NONE_ABLE, Rows
 from validation_core.drawing import style, svg
 from validation_core.drawing.marks import Grid
 from validation_core.engine import JobState
@@ -198,7 +198,7 @@ def _answer(
     if state is None and question.asked_for:
         return "Open this row to work it out.", _ICONS[None]
     if state is None:
-        return "Not worked out: none of these tests can be run on such tables.", _ICONS[None]
+        return NONE_ABLE, _ICONS[None]
     if state.state == "queued":
         return "Follows when its turn comes.", _WAITING
     if state.active:

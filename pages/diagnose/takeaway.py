@@ -4,13 +4,14 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from pages.diagnose.known import Known
 from pages.ui import address
 from pages.ui.jobs import plain, undisturbed
 from pages.ui.services import services
 from validation_core import report
 from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.card import diagnosis_card
-from validation_core.diagnosis.questions import QUESTIONS, Answers, Asked
+from validation_core.diagnosis.questions import QUESTIONS, Answers, Asked, without_tests
 from validation_core.report import card, datatree, numbers
 from validation_core.report.sections import slug
 from validation_core.tables import LabelledTable, SamplesUpload
@@ -20,18 +21,18 @@ SETTINGS = ("source", "kind", "rows", "level", "seed", "more")
 _WITH_DRAWS = "with-draws"  # key of the choice
 
 
-def section(diagnosis: Diagnosis, answers: Answers, table: LabelledTable) -> None:
+def section(found: Known, answers: Answers, table: LabelledTable) -> None:
     """Notes, downloads that are made when they are asked for, and a link to the settings.
 
     Args:
-        diagnosis: the verdict, with every test's record.
+        found: the verdict, with every test's record.
         answers: that have been worked out, by question.
         table: the table, with its label for the names of files.
     """
     with st.container(horizontal=True, key="save-or-share"):
-        _downloads(diagnosis, dict(answers), table)
+        _downloads(found, dict(answers), table)
         with st.popover("Notes", type="tertiary", icon=":material/edit_note:"):
-            _notes(diagnosis.upload.digest)
+            _notes(found.diagnosis.upload.digest)
         _link()
 
 
@@ -58,14 +59,15 @@ def _keep(digest: str, key: str) -> None:
         services().store.note(f"The notes could not be kept: {error}")
 
 
-def _downloads(diagnosis: Diagnosis, answers: Answers, table: LabelledTable) -> None:
-    label = table.label
+def _downloads(found: Known, answers: Answers, table: LabelledTable) -> None:
+    label, diagnosis = table.label, found.diagnosis
     stem = slug(label.rpartition(".")[0] or label)
     # What takes long may still run.
     unasked = [question for question in QUESTIONS if not question.asked_for]
     asked = Asked(
         frozenset(question.name for question in unasked) | frozenset(answers),
         running=frozenset(question.name for question in unasked if question.long),
+        unable=without_tests(diagnosis.upload, found.methods, diagnosis.seed),
     )
     _report(diagnosis, answers, asked, table, f"{stem}-report.html")
     st.download_button(

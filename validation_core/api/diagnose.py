@@ -17,7 +17,7 @@ there Holm over the tests that ran is the verdict, as it is when tests are asked
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,7 @@ from validation_core.diagnosis.questions import (
     TableStudy,
     answered_questions,
     question_studies,
+    without_tests,
 )
 from validation_core.diagnosis.questions.calibration import CalibrationQuestion
 from validation_core.diagnosis.questions.surface import PYTHON
@@ -431,19 +432,13 @@ def diagnose(
     allowed = not isinstance(found.claims, NoClaims)
     answers = answered_questions(store, upload, chosen, seed, asked) if allowed else {}
     unfinished = tuple(method.label for method in chosen if method.label not in answered)
-    state = Asked(names)
+    state = Asked(names, surface=PYTHON, unable=without_tests(upload, chosen, seed))
     open_ = [one for one in asked if one.name not in answers]
     late = budget is not None and (
         bool(unfinished) or any(state.state(one, upload) == "not ended" for one in open_)
     )
     return DiagnosisResult(
-        found,
-        answers,
-        known.path,
-        left_out,
-        unfinished,
-        Asked(names, surface=PYTHON, late=late),
-        known.files,
+        found, answers, known.path, left_out, unfinished, replace(state, late=late), known.files
     )
 
 

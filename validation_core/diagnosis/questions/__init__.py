@@ -56,6 +56,7 @@ __all__ = [
     "by_name",
     "question_studies",
     "unanswered",
+    "without_tests",
 ]
 
 QUESTIONS: tuple[AnyQuestion, ...] = (
@@ -108,6 +109,23 @@ def question_studies(
         if question.obstacle(upload) is None
         for study in question.studies(upload, methods, seed)
     ]
+
+
+def without_tests(upload: Upload, methods: Sequence[Method], seed: int) -> frozenset[str]:
+    """Names of the questions that a table could answer, but none of these methods does.
+
+    Args:
+        upload: two samples are asked none.
+        methods: whose networks the questions may read.
+        seed: of the studies.
+    """
+    if not isinstance(upload, TableUpload):
+        return frozenset()
+    return frozenset(
+        question.name
+        for question in QUESTIONS
+        if question.obstacle(upload) is None and not question.studies(upload, methods, seed)
+    )
 
 
 def answered_questions(

@@ -362,7 +362,10 @@ ALIASES: Mapping[str, str] = {
 }
 """Words of the field for questions that files and addresses call shorter."""
 
-UnansweredReason = Literal["impossible", "running", "not asked", "not ended"]
+NONE_ABLE = "Not worked out: none of these tests can be run on such tables."
+"""Why a question that reads tests has no answer, where it can read none of those that were run."""
+
+UnansweredReason = Literal["impossible", "unable", "running", "not asked", "not ended"]
 """Why a question has no answer."""
 
 
@@ -376,6 +379,8 @@ class Asked:
     """Of those that are being worked out at this moment."""
     surface: Surface = PAGE
     """Where it is read: says how to ask what was not asked."""
+    unable: frozenset[str] = frozenset()
+    """Of those that none of the tests that were run can answer: `without_tests`."""
     late: bool = False
     """Whether the budget of seconds was spent before all tests and questions had ended."""
 
@@ -388,6 +393,8 @@ class Asked:
         """Why a question has no answer."""
         if question.obstacle(upload) is not None:
             return "impossible"
+        if question.name in self.unable:
+            return "unable"
         if question.name in self.running:
             return "running"
         asked = self.names is None or question.name in self.names
@@ -402,6 +409,7 @@ class Asked:
             ended = "Not worked out: the file is to be corrected first."
         words: dict[UnansweredReason, str] = {
             "impossible": question.obstacle(upload) or "",
+            "unable": NONE_ABLE,
             "running": "Being worked out.",
             "not asked": f"Not asked ({self.surface.asking(question.name)}).",
             "not ended": ended,

@@ -95,12 +95,13 @@ class SensitivityQuestion(Question["Sensitivity"]):
                 f"What is injected is one of {', '.join(DEFECTS)}; got {unknown[0]!r}. Choose "
                 "some of those."
             )
-        eligible = (
-            [] if self.obstacle(upload) else evaluated_methods(thin_draws(upload), methods)[0]
-        )
+        if self.obstacle(upload):
+            return ()
+        few = thin_draws(upload)
+        eligible = evaluated_methods(few, methods)[0]
         if not eligible:
             return ()
-        moving = len(DrawPool(upload.data.q, upload.data.x).moving)
+        moving = len(DrawPool(few.data.q, few.data.x).moving)
         wanted = [name for name in injections if DEFECTS[name].least_dims <= moving]
         if not wanted:
             fitting = [name for name, one in DEFECTS.items() if one.least_dims <= moving]
