@@ -239,7 +239,7 @@ def _blind() -> Comparison:
             benchmark=benchmark,
             gammas=benchmark.gammas,
             methods=(SBC(), TARP(), TARP(reference="x"), C2ST(), WithinX(), DC(net="paper"), DC()),
-            design=TrialDesign(trials=_DEMONSTRATED, n=500, k=100),
+            design=TrialDesign(trials=500, n=500, k=100),
             networks=NETWORKS,
         ),
     )
