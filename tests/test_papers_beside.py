@@ -244,6 +244,18 @@ def test_what_is_said_of_the_tree_holds(shipped):
     ours = curves["CoLT fourier", 0]
     assert round(ours[0.5], 2) == 0.94
     assert {gamma for gamma, rate in ours.items() if rate < 1} == {0, 0.5}
+    of_mlp = {
+        cell.gamma: min(count.rejections / count.trials for count in cell.networks)
+        for cell in cells_of(shipped, Tree())
+        if cell.label == "CoLT mlp"
+    }
+    assert max(curves["CoLT mlp", 0][gamma] for gamma in (0, 0.5, 1)) < 0.07
+    assert {gamma for gamma, least in of_mlp.items() if least < 0.2 and gamma > 1} == {
+        1.5,
+        2,
+        3,
+        3.5,
+    }
     for curve in (("C2ST", 0), ("SBC", 1), ("CoLT identity", 0)):
         assert max(curves[curve].values()) <= 0.1
     assert max(curves["TARP", 1].values()) == 0.115
@@ -314,7 +326,7 @@ def test_what_is_said_of_bent_posteriors_holds(shipped):
             rates = {}
             for cell in cells_of(shipped, benchmark):
                 rates.setdefault((cell.label, cell.beta), []).append(cell.rate)
-            assert len(rates) == 6
+            assert len(rates) == (7 if benchmark.dim_x == 3 else 6)
             fourier, identity = (
                 np.array(rates[f"CoLT {which}", 0]) for which in ("fourier", "identity")
             )
