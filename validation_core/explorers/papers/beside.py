@@ -240,11 +240,11 @@ def colt_tables(preset: Preset = "interactive") -> tuple[CountedTable, ...]:
             partial(colt_paper.tree_sweeps, preset),
             _of_alpha,
             _RUN,
-            "Share of 200 tables; ± and brackets as above. Ours has the appendix's blur. By the "
-            "noise of the text, where these numbers are printed, q adds a variance of 2.25 in "
-            "place of 5.25 at 1.5 and of 16 in place of 24 at 4, times 0.0001, and Full of the "
-            "usual training has 0.057 and 0.947, C2ST 0.042 and 0.057: the paper's numbers are "
-            "nearer to the appendix's.",
+            "Share of 200 tables; ± is the standard error over networks of three seeds. Ours has "
+            "the appendix's blur. By the noise of the text, where these numbers are printed, q "
+            "adds a variance of 2.25 in place of 5.25 at 1.5 and of 16 in place of 24 at 4, times "
+            "0.0001, and Full of the usual training has 0.057 and 0.947, C2ST 0.042 and 0.057: "
+            "the paper's numbers are nearer to the appendix's.",
         ),
     )
 
