@@ -331,6 +331,14 @@ def test_what_is_said_of_bent_posteriors_holds(shipped):
                 np.array(rates[f"CoLT {which}", 0]) for which in ("fourier", "identity")
             )
             assert np.abs(fourier - identity).max() < 0.1
+            if benchmark.dim_x == 3:
+                full = np.array(rates["CoLT mlp", 0])
+                apart = np.abs(identity - full).max()
+                assert (apart < 0.04) == (name in ("anisotropic", "additional_mode"))
+                assert (round(apart, 2) == 0.06) == (name == "covariance_scaling")
+                if name == "heavy_tail":
+                    ends = full[-1], identity[-1]
+                    assert [f"{rate:.0%}" for rate in ends] == ["66%", "98%"]
             if benchmark.dim_x >= 50:
                 assert max(map(max, rates.values())) < 0.12
             else:
