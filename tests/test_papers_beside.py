@@ -319,6 +319,16 @@ def test_colts_figures_ship(shipped):
     assert [len(head["panels"]) for head in heads] == [9, 1, 24]
 
 
+def test_a_panel_has_keys_of_its_own_curves_alone(shipped):
+    panels = [
+        PowerPanel(benchmark.label, cells_of(shipped, benchmark), benchmark.gammas)
+        for benchmark in colt_paper.error_panels("heavy_tail", curved=True)
+    ]
+    drawn = json.loads(paper_figures.power(panels, "gamma").head)["panels"]
+    keys = [{key["label"] for key in panel["legend"]} for panel in drawn]
+    assert ["CoLT mlp" in each for each in keys] == [True, False, False, False]
+
+
 def test_what_is_said_of_bent_posteriors_holds(shipped):
     """Figure 3 (b): Fourier finds what the identity finds; of 50 numbers x, no test finds any."""
     for name in colt_paper.FIGURE_3:

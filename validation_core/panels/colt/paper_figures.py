@@ -42,17 +42,24 @@ def power(panels: Sequence[PowerPanel], label: str) -> live.Payload:
         panels: at least one.
         label: of the axis of gamma.
     """
+    return live.payload(panels=[_power_panel(panel, label) for panel in panels])
+
+
+def _power_panel(panel: PowerPanel, label: str) -> Panel:
+    """One benchmark's curves, with the keys of those that it has."""
+    marks: list[Mark] = [level_line(panel.cells[0].alpha)]
     looks: dict[str, MethodStyle] = {}
-    drawn = []
-    for panel in panels:
-        marks: list[Mark] = [level_line(panel.cells[0].alpha)]
-        for curve in curves(panel.cells, "gamma"):
-            look = looks.setdefault(curve.label, curve_style(curve))
-            marks += rate_curve(curve.x, curve.rates, look, opacity=FAINT)
-        axis = places_axis(panel.gammas, label)
-        drawn.append(Panel(marks, title=panel.title, height=270, x=axis, y=rejection_axis()))
-    legend = curve_keys(looks)
-    return live.payload(panels=[replace(panel, legend=legend) for panel in drawn])
+    for curve in curves(panel.cells, "gamma"):
+        look = looks.setdefault(curve.label, curve_style(curve))
+        marks += rate_curve(curve.x, curve.rates, look, opacity=FAINT)
+    return Panel(
+        marks,
+        title=panel.title,
+        height=270,
+        x=places_axis(panel.gammas, label),
+        y=rejection_axis(),
+        legend=curve_keys(looks),
+    )
 
 
 def distances(
