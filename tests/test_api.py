@@ -559,7 +559,7 @@ def test_what_is_shipped_is_not_computed_again(tmp_path, capsys):
     by_name = npt.power("references", progress=False)
     assert [asdict(cell) for cell in by_name.cells] == cells
     by_setting = npt.power(
-        sweep.benchmark, sweep.gammas, sweep.methods, trials=100, n=500, progress=False
+        sweep.benchmark, sweep.gammas, sweep.methods, trials=100, n=500, networks=3, progress=False
     )
     assert [asdict(cell) for cell in by_setting.cells] == cells
     main(["power", "--comparison", "references", "--engine", "serial", "--json", "-"])

@@ -130,10 +130,13 @@ def test_hostile_names_are_text_in_a_panel():
 
 
 def _section(found, answers, label):
+    from pages.diagnose.known import Known
     from pages.diagnose.takeaway import section
+    from validation_core.diagnosis import default_methods
     from validation_core.tables import LabelledTable
 
-    section(found, answers, LabelledTable(label, found.upload, ("run.csv",)))
+    known = Known(found, default_methods(), (label,))
+    section(known, answers, LabelledTable(label, found.upload, ("run.csv",)))
 
 
 def taken(found, label="run 7.npz", query=()):
