@@ -164,7 +164,7 @@ def _power(panels: Sequence[tuple[str, Benchmark]], label: str) -> None:
 
 def _full(panels: Sequence[tuple[str, Benchmark]]) -> str:
     """Where the paper's CoLT Full is drawn."""
-    drawn = [title for title, benchmark in panels if colt_paper.full_embedding(benchmark)]
+    drawn = [title for title, benchmark in panels if colt_paper.draws_full(benchmark)]
     if len(drawn) == len(panels):
         return "CoLT mlp is its CoLT Full."
     said = (

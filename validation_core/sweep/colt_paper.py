@@ -79,6 +79,7 @@ FULL_BENT = (
 )
 """What ships for the paper's sentence that Figure 3 (b) shows what the learnt embedding is for."""
 _FIRST: tuple[Embedding, ...] = ("fourier", "identity")
+_FULL: tuple[Embedding, ...] = ("mlp",)
 _COORDINATES = ("sbc", "tarp")
 
 
@@ -240,14 +241,12 @@ def one_serves_all(benchmark: Benchmark) -> bool:
     return not isinstance(benchmark, Tree)
 
 
-def full_embedding(benchmark: Benchmark) -> tuple[Embedding, ...]:
-    """The MLP, the paper's CoLT Full, where its curve ships: on the tree and with bent posteriors
-    in 3 dimensions. Its training takes several times that of the others.
+def draws_full(benchmark: Benchmark) -> bool:
+    """Whether a figure has CoLT Full, the MLP: the tree's, and those of bent posteriors in 3
+    dimensions.
     """
-    if isinstance(benchmark, Gaussian):
-        drawn = benchmark.curved and benchmark.perturbation in FIGURE_3
-        return ("mlp",) if drawn and max(benchmark.dims) == 3 else ()
-    return ("mlp",) if isinstance(benchmark, Tree) else ()
+    bent = [error_panels(name, curved=True)[0] for name in FIGURE_3]
+    return benchmark in (Tree(), *bent)
 
 
 def figure_sweeps(
@@ -268,7 +267,7 @@ def figure_sweeps(
             benchmark.gammas,
             CoLT(),
             design,
-            embeddings=embeddings or (*_FIRST, *full_embedding(benchmark)),
+            embeddings=embeddings or _FIRST + _FULL * draws_full(benchmark),
             networks=NETWORKS,
             for_all_gammas=one_serves_all(benchmark),
         )
