@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from validation_core.tables import ranges, repeats
 from validation_core.tables.corrections import BEFORE_ALL, Correction
 from validation_core.tables.row_order import mixed_order_warning
+from validation_core.tables.shapes import not_finite
 from validation_core.text import begun_text
 from validation_core.types import Array, PosteriorTable, TruthRanks, TwoSamples
 
@@ -55,7 +56,7 @@ def find_finite_rows(arrays: Mapping[str, Array]) -> tuple[NDArray[np.bool_], di
         good = _finite_rows(array)
         lost = int((keep & ~good).sum())
         if lost:
-            dropped[f"NaN or infinite values in {name}"] = lost
+            dropped[not_finite(name)] = lost
             lacking += [name] * bool(np.isnan(array).any())
         keep &= good
     left = int(keep.sum())

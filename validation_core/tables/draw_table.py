@@ -45,7 +45,7 @@ from validation_core.tables.own_quantities import (
     shared_draws_warnings,
 )
 from validation_core.tables.roles import DRAWS_OF_QUANTITY, is_quantity
-from validation_core.tables.shapes import draws_array, matrix, real_numbers
+from validation_core.tables.shapes import draws_array, matrix, not_finite, real_numbers
 from validation_core.tables.weights import EqualDraws, GivenWeights
 from validation_core.tables.x_columns import GAPS, Missing, read_x
 from validation_core.types import Array, Integers, PosteriorTable
@@ -300,7 +300,6 @@ def _saved(arrays: Arrays, options: ReadingOptions) -> _Saved:
     )
 
 
-_LOST_DRAWS = "NaN or infinite values in theta_q"
 _IN_ORDER = "They seem to be exchanged: the order is theta, x, theta_q."
 
 
@@ -393,7 +392,7 @@ def _finite_draws_note(saved: _Saved, dropped: Mapping[str, int]) -> tuple[str, 
     alone = saved.arrays["theta_q"].shape == q.shape and not (
         saved.draws_first or saved.rows.beside
     )
-    if _LOST_DRAWS not in dropped or not alone:
+    if not_finite("theta_q") not in dropped or not alone:
         return ()
     left = int(np.isfinite(q).all(axis=2).sum(axis=1).min())
     if left < draw_counts.FEWEST:

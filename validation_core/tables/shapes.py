@@ -14,6 +14,11 @@ from validation_core.tables.source import AmbiguousOrder, Order
 from validation_core.types import Array
 
 
+def not_finite(name: str) -> str:
+    """Why rows are left out in which this array holds NaN or infinity."""
+    return f"NaN or infinite values in {name}"
+
+
 def reshaped(array: NDArray[np.generic], shape: tuple[int, ...]) -> Array | None:
     """Return the array in this shape; None for other than real numbers, or where more differs than
     axes of length 1."""

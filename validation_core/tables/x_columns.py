@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
-from validation_core.tables.shapes import data_rows, holds_rows, real_numbers
+from validation_core.tables.shapes import data_rows, holds_rows, not_finite, real_numbers
 from validation_core.text import count_text
 from validation_core.types import Array, Integers
 
 Missing = Literal["mask", "drop"]
 """What NaN in x means: a missing value, which is masked, or a failed simulation, which is left
 out."""
-GAPS = "NaN or infinite values in x"
+GAPS = not_finite("x")
 """Reason for which rows of x that are not finite are left out."""
 _LENGTHS = 3  # numbers of values that padded rows have, at least
 _SHOWN = 3

@@ -55,7 +55,11 @@ class DrawPool:
     def moving(self) -> DrawIndices:
         """Places of the parameters whose draws vary at some x, as a fixed one's do not; all where
         none does."""
-        moves = self.by_rows(lambda rows: (self.q[rows] != self.q[rows, :1]).any(1)).any(0)
+        moves = np.zeros(self.q.shape[2], bool)
+        for rows in slices(len(self.q), _ROWS):
+            moves |= (self.q[rows] != self.q[rows, :1]).any((0, 1))
+            if moves.all():  # as a rule after the first rows
+                break
         return np.flatnonzero(moves if moves.any() else ~moves)
 
     def by_rows(self, of: Callable[[slice], NDArray[S]]) -> NDArray[S]:
