@@ -173,7 +173,18 @@ def test_frames_are_read_with_their_columns_or_their_index():
     assert parts.upload.digest == plain.upload.digest
 
 
-@pytest.mark.parametrize("kind", ["shuffled", "levels", "draws first", "columns", "chains"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "shuffled",
+        "levels",
+        "draws first",
+        "columns",
+        "chains",
+        "draws beside",
+        "simulations beside",
+    ],
+)
 def test_draws_in_a_frame_go_to_the_simulation_of_their_index(kind):
     data = frame()
     drawn = data.set_index(["event", "sample"])[["mass", "spin"]]
@@ -188,6 +199,8 @@ def test_draws_in_a_frame_go_to_the_simulation_of_their_index(kind):
         "chains": drawn.set_index(drawn.index.get_level_values(1) % 2, append=True)
         .rename_axis(["event", "draw", "chain"])
         .sample(frac=1.0, random_state=2),
+        "draws beside": drawn.rename_axis(["event", "draw"]).unstack("draw"),
+        "simulations beside": drawn.rename_axis(["simulation", "draw"]).unstack("simulation"),
     }[kind]
     assert npt.Table(truths, x, other).upload.digest == whole.upload.digest
     one = npt.Table(truths[["mass"]], x, other[["mass"]] if kind != "columns" else drawn["mass"])

@@ -23,6 +23,7 @@ from validation_core.tables.indexed_draws import (
     in_order_of_simulations,
     is_numbered_series,
     length_of,
+    with_draws_in_rows,
 )
 from validation_core.tables.labelled_arrays import without_labels
 from validation_core.tables.listed_columns import ListedColumns
@@ -69,7 +70,7 @@ def read_in_memory(value: Any, **options: Unpack[Reading]) -> Upload:
             wanted = replace(wanted, arrays=None)
         return read_source(reader, math.inf, wanted, columns=isinstance(reader, ListedColumns))
     alike = without_labels(value)
-    labelled = with_labels(alike.values)
+    labelled = with_labels(with_draws_in_rows(alike.values))
     named = in_order_of_theta(labelled.values)
     plain = plain_values(named.values)
     wanted = replace(wanted, missing=wanted.missing or plain.missing)

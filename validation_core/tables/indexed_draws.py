@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.tables import roles
 from validation_core.tables.axis_names import CHAIN_COLUMNS, DRAW_COLUMNS, SIMULATION_COLUMNS
 from validation_core.tables.named_columns import columns_of, is_frame
 
@@ -54,6 +55,29 @@ def in_order_of_simulations(frame: Any, theta: Any) -> tuple[Any, tuple[int, int
     _check_order(labels[np.argsort(places)].tolist(), sim, theta)
     rows = np.lexsort((*others[::-1], places[codes]))
     return frame.iloc[rows], (len(labels), k)
+
+
+def with_draws_in_rows(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Bring levels of columns that number q's draws or their simulations into their index.
+
+    Args:
+        given: values by name.
+
+    Returns:
+        the same values, but for a frame theta_q with such levels: it has a row for each draw.
+    """
+    values = dict(given)
+    name = roles.find_roles(list(values)).found.get("theta_q", "")
+    levels = getattr(getattr(values.get(name), "columns", None), "names", ())
+    numbers = [i for i, level in enumerate(levels) if _is_number(level)]
+    if 0 < len(numbers) < len(levels):
+        values[name] = values[name].stack(numbers, future_stack=True)
+    return values
+
+
+def _is_number(level: object) -> bool:
+    """Whether a level's name says that it numbers draws or simulations."""
+    return str(level).strip().lower() in _SIMULATION | _DRAW
 
 
 def _level(name: object, place: int) -> str:
