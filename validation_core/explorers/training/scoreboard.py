@@ -60,7 +60,7 @@ _FEW = SIMULATIONS[:3]  # of networks that a visitor could train while looking o
 _TASKS: tuple[TaskName, ...] = ("two_moons", "gaussian_mixture", "sir", "gaussian_linear")
 _FLOWS: tuple[EstimatorName, ...] = ("nsf", "maf")
 _VELOCITIES: tuple[EstimatorName, ...] = ("diffusion", "flow_matching")
-_LONG: tuple[TaskName, ...] = ("two_moons",)
+_LONG: tuple[TaskName, ...] = ("two_moons", "gaussian_mixture", "sir")
 """Tasks of which estimators that draw by an ODE, ten times slower, are tested at every N too."""
 
 
