@@ -44,25 +44,30 @@ def rows(lab: Lab) -> Iterator[Row]:
         yield table.at_most(
             "estimator page: largest message", "bytes", bytes=(max(b for _, b in visits), _WIRE)
         )
-        time.sleep(WARM)
-        times = Times(*np.median([_train(server.url, seed) for seed in _SEEDS], axis=0))
+    times = Times(*np.median([_train(lab, seed) for seed in _SEEDS], axis=0))
     what, note = "two moons, spline flow, 1,000 simulations", f"{len(_SEEDS)} seeds"
     yield table.at_most(f"{what}: press to picture", "s", note, median=(times.first, _FIRST))
     yield table.at_most(f"{what}: press to film", "s", note, median=(times.trained, _TRAINED))
     yield table.at_most(f"{what}: film to verdict", "s", note, median=(times.verdict, _VERDICT))
 
 
-def _train(url: str, seed: int) -> Times:
-    """Press Train at a seed that does not ship, and wait for what follows."""
-    with open_page(f"{url}/{_PATH}?seed={seed}") as (page, _):
-        button = page.get_by_role("button", name="Train,")
-        button.wait_for()
-        page.wait_for_timeout(1000)
-        start = time.perf_counter()
-        button.click()
-        page.wait_for_selector(DRAWN, timeout=_LONGEST)
-        first = time.perf_counter()
-        page.get_by_text("Do the tests see what is wrong?").wait_for(timeout=_LONGEST)
-        film = time.perf_counter()
-        page.wait_for_function(_JUDGED, timeout=_LONGEST)
-        return Times(first - start, film - start, time.perf_counter() - film)
+def _train(lab: Lab, seed: int) -> Times:
+    """Press Train at a seed that does not ship, and wait for what follows.
+
+    The server is a new one: a diagnosis goes on after its verdict, beside the next training.
+    """
+    with product(lab.folder / f"train-{seed}") as server:
+        first_visit(f"{server.url}/{_PATH}")
+        time.sleep(WARM)
+        with open_page(f"{server.url}/{_PATH}?seed={seed}") as (page, _):
+            button = page.get_by_role("button", name="Train,")
+            button.wait_for()
+            page.wait_for_timeout(1000)
+            start = time.perf_counter()
+            button.click()
+            page.wait_for_selector(DRAWN, timeout=_LONGEST)
+            first = time.perf_counter()
+            page.get_by_text("Do the tests see what is wrong?").wait_for(timeout=_LONGEST)
+            film = time.perf_counter()
+            page.wait_for_function(_JUDGED, timeout=_LONGEST)
+            return Times(first - start, film - start, time.perf_counter() - film)

@@ -18,9 +18,10 @@ from tests.conftest import ROOT
 from validation_core import engine as engines
 from validation_core import keys
 from validation_core.engine import Engine, SelfCheck, WorkerPool, job_key
-from validation_core.engine.task import SerialExecutor, TaskError, perform, throttled
+from validation_core.engine.task import SerialExecutor, TaskError, perform
 from validation_core.keys import Specification
 from validation_core.store import Store
+from validation_core.study import throttled
 
 LONG = 10**7
 LONG_WAIT = 300.0

@@ -81,6 +81,13 @@ def test_the_floor_is_the_exact_loss_on_the_very_pairs_that_are_held_out(filmed)
     assert lowest - filmed.film.floor == pytest.approx(apart.mean(), abs=1e-4)
 
 
+def test_a_running_film_reports_each_frame_as_it_is_taken(filmed):
+    so_far = [film.decoded(live["film"]) for live in filmed.reports[:-1]]
+    newest = {len(one.loss): int(one.epochs[-1]) for one in so_far}
+    assert {0: 0, 1: 1, 2: 2, 3: 3, 5: 5}.items() <= newest.items()
+    assert len(newest) == len(so_far)
+
+
 def test_a_running_film_reports_its_frames_so_far(filmed):
     first, last = (film.decoded(filmed.reports[i]["film"]) for i in (0, -2))
     assert first.epochs.tolist() == [0]

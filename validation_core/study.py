@@ -9,6 +9,7 @@ ones, and users who need the same result wait for one computation.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
@@ -25,6 +26,20 @@ R = TypeVar("R")
 
 Report = Callable[[float, Mapping[str, Any]], None]
 """Called with the fraction done and a small payload for a page to draw meanwhile."""
+
+
+def throttled(send: Report, seconds: float) -> Report:
+    """Pass on the first report, then one each so many seconds, and the last."""
+    last = 0.0
+
+    def report(fraction: float, live: Mapping[str, Any]) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= seconds or fraction >= 1:
+            last = now
+            send(fraction, live)
+
+    return report
 
 
 class Study(Specification, Generic[R]):

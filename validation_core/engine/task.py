@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from typing import ParamSpec, Protocol, Self, TypedDict, TypeVar
@@ -92,20 +91,6 @@ class TaskError(RuntimeError):
 
 class TaskStopped(Exception):
     """Raised inside a task that has no subscribers any more."""
-
-
-def throttled(send: Report, seconds: float) -> Report:
-    """Pass on the first report, then one each so many seconds, and the last."""
-    last = 0.0
-
-    def report(fraction: float, live: Mapping[str, JSON]) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if now - last >= seconds or fraction >= 1:
-            last = now
-            send(fraction, live)
-
-    return report
 
 
 def perform(task: Task, store: Store, report: Report) -> None:

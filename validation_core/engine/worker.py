@@ -31,11 +31,10 @@ from validation_core.engine.task import (
     describe_error,
     numpy_as_json,
     perform,
-    throttled,
 )
 from validation_core.memory_folder import clear_abandoned
 from validation_core.store import Store, flush_stores
-from validation_core.study import Report
+from validation_core.study import Report, throttled
 
 Send = Callable[[TaskReply], None]
 

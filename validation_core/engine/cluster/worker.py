@@ -20,16 +20,10 @@ from typing import Any, TypedDict
 from validation_core import keys
 from validation_core.array_files import Stored
 from validation_core.engine.cluster.entries import Entry, Name, content, entry
-from validation_core.engine.task import (
-    TaskStopped,
-    describe_error,
-    numpy_as_json,
-    perform,
-    throttled,
-)
+from validation_core.engine.task import TaskStopped, describe_error, numpy_as_json, perform
 from validation_core.keys import JSON, Arrays
 from validation_core.store import Store, StoreKind
-from validation_core.study import Report
+from validation_core.study import Report, throttled
 
 _EVERY = 0.25  # seconds between progress reports: each passes through the scheduler
 _LIBRARIES = ("numpy", "scipy", "torch", "geomloss")

@@ -35,7 +35,7 @@ from validation_core.simulators import (
     Simulator,
     TwoMoons,
 )
-from validation_core.study import Report, Study
+from validation_core.study import Report, Study, throttled
 from validation_core.types import Array, Joint
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ _DRAWS = 200  # of q shown at a place in a frame
 _EXACT = 400  # of p
 _RANKED = 60  # draws of q that a truth is ranked among
 _FRAME_SECONDS = 0.35
+_BETWEEN_FRAMES = 1.0  # seconds between reports of losses alone: browsers draw one in 0.2
 
 
 class Film(NamedTuple):
@@ -200,6 +201,7 @@ class _Camera:
         from validation_core.estimators.fitting import split
 
         self.study, self.report = study, report
+        self._report_losses = throttled(report, _BETWEEN_FRAMES)
         self.seconds = 0.0
         self.history: Mapping[str, Any] = {"loss": [], "held_out": []}
         self.data: Joint = study.training.source.training_set(study.recipe, study.seed, store)
@@ -230,7 +232,8 @@ class _Camera:
             values.append(live[name])
         if live["held_out"] < self._best[0]:
             self._best = live["held_out"], self._epoch, self._now
-        self.report(fraction, {"film": encoded(self.film())})
+        report = self.report if self._epoch in self._frames else self._report_losses
+        report(fraction, {"film": encoded(self.film())})
 
     def end(self) -> None:
         """Take the frames of the best and of the last epoch."""
