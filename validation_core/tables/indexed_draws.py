@@ -9,7 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import roles
-from validation_core.tables.axis_names import CHAIN_COLUMNS, DRAW_COLUMNS, SIMULATION_COLUMNS
+from validation_core.tables.axis_names import (
+    CHAIN_COLUMNS,
+    DRAW_COLUMNS,
+    SIMULATION_COLUMNS,
+    plain_name,
+)
 from validation_core.tables.named_columns import columns_of, is_frame
 
 _SIMULATION = frozenset({"sim", *SIMULATION_COLUMNS})
@@ -69,15 +74,12 @@ def with_draws_in_rows(given: Mapping[str, Any]) -> dict[str, Any]:
     values = dict(given)
     name = roles.find_roles(list(values)).found.get("theta_q", "")
     levels = getattr(getattr(values.get(name), "columns", None), "names", ())
-    numbers = [i for i, level in enumerate(levels) if _is_number(level)]
+    numbers = [
+        i for i, level in enumerate(levels) if plain_name(str(level)) in _SIMULATION | _DRAW
+    ]
     if 0 < len(numbers) < len(levels):
         values[name] = values[name].stack(numbers, future_stack=True)
     return values
-
-
-def _is_number(level: object) -> bool:
-    """Whether a level's name says that it numbers draws or simulations."""
-    return str(level).strip().lower() in _SIMULATION | _DRAW
 
 
 def _level(name: object, place: int) -> str:

@@ -201,7 +201,7 @@ class _Camera:
         from validation_core.estimators.fitting import split
 
         self.study, self.report = study, report
-        self._report_losses = throttled(report, _BETWEEN_FRAMES)
+        self._report_losses = throttled(lambda done, _: self._report_film(done), _BETWEEN_FRAMES)
         self.seconds = 0.0
         self.history: Mapping[str, Any] = {"loss": [], "held_out": []}
         self.data: Joint = study.training.source.training_set(study.recipe, study.seed, store)
@@ -224,7 +224,7 @@ class _Camera:
         if epoch in _fibonacci(self.study.recipe.epochs):
             self.take(estimator, epoch)
         if epoch == 0:
-            self.report(0.0, {"film": encoded(self.film())})
+            self._report_film(0.0)
 
     def heard(self, fraction: float, live: Mapping[str, float]) -> None:
         """The losses of an epoch, after it was watched."""
@@ -232,8 +232,13 @@ class _Camera:
             values.append(live[name])
         if live["held_out"] < self._best[0]:
             self._best = live["held_out"], self._epoch, self._now
-        report = self.report if self._epoch in self._frames else self._report_losses
-        report(fraction, {"film": encoded(self.film())})
+        if self._epoch in self._frames:
+            self._report_film(fraction)
+        else:
+            self._report_losses(fraction, live)
+
+    def _report_film(self, fraction: float) -> None:
+        self.report(fraction, {"film": encoded(self.film())})
 
     def end(self) -> None:
         """Take the frames of the best and of the last epoch."""
