@@ -237,8 +237,8 @@ def test_true_error_falls_with_simulations():
 
 
 def test_what_the_docs_say_of_5000_simulations_is_what_ships():
-    boards = [board for board in scoreboard.shipped() if 5000 in board.sizes]
-    shown = [column for board in boards for column in scoreboard.columns(board, Store.usual())]
+    boards, store = scoreboard.shipped(), Store.usual()
+    shown = [column for board in boards for column in scoreboard.columns(board, store)]
     least = {
         row.test.label: min(column.rows[i].powers[-1].rate for column in shown)
         for i, row in enumerate(shown[0].rows)

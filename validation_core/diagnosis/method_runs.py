@@ -31,7 +31,6 @@ from validation_core.scores import Recipe
 from validation_core.scores.classifier import TrainedClassifier
 from validation_core.scores.quantities import ranked_quantities
 from validation_core.tables import RanksUpload, TableUpload, Upload
-from validation_core.tables.bounds import widened
 from validation_core.types import (
     Array,
     Budget,
@@ -300,7 +299,7 @@ def run_relabelling(
         groups=upload.groups,
         training=train,
         near=observed,
-        bounds=None if upload.bounds is None else np.stack(widened(upload.bounds), axis=1),
+        bounds=upload.widened_bounds,
         share=1.0 if whole else UNLEARNED,
         first=None if first is None else OmnibusResult.read(first.arrays),
         report=report,

@@ -58,7 +58,7 @@ def check_truths(theta: Array, bounds: Array, names: Sequence[str]) -> None:
     Raises:
         ValueError: with how many do, of which parameter.
     """
-    low, high = widened(bounds)
+    low, high = widened(bounds).T
     outside = ((theta < low) | (theta > high)).sum(0)
     if outside.any():
         j = int(outside.argmax())
@@ -71,19 +71,19 @@ def check_truths(theta: Array, bounds: Array, names: Sequence[str]) -> None:
         )
 
 
-def widened(bounds: Array) -> tuple[Array, Array]:
-    """Least and greatest values (D,) that lie within bounds (D, 2), up to rounding."""
+def widened(bounds: Array) -> Array:
+    """Least and greatest values (D, 2) that lie within bounds (D, 2), up to rounding."""
     width = np.where(np.isfinite(bounds).all(1), bounds[:, 1] - bounds[:, 0], 0.0)
     size = np.where(np.isfinite(bounds), np.abs(bounds), 0.0).max(1)
     room = _ROUNDING * np.maximum(width, size)
-    return bounds[:, 0] - room, bounds[:, 1] + room
+    return bounds + room[:, None] * np.array([-1.0, 1.0])
 
 
 def warnings(data: PosteriorTable, bounds: Array | None, names: Sequence[str]) -> tuple[str, ...]:
     """A warning of each parameter with draws outside the prior's bounds."""
     if bounds is None:
         return ()
-    low, high = widened(bounds)
+    low, high = widened(bounds).T
     told = []
     for j in np.flatnonzero(np.isfinite(bounds).any(1)).tolist():
         share = float(((data.q[..., j] < low[j]) | (data.q[..., j] > high[j])).mean())

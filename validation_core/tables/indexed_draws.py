@@ -41,7 +41,7 @@ def in_order_of_simulations(frame: Any, theta: Any) -> tuple[Any, tuple[int, int
     if not hasattr(frame, "index") or not len(frame):
         return None
     frame = _indexed(frame)
-    names = [str(name).strip().lower() for name in frame.index.names]
+    names = [plain_name(str(name)) for name in frame.index.names]
     if len(names) < 2:
         return None
     levels = [_codes(frame.index.get_level_values(i)) for i in range(len(names))]
@@ -123,7 +123,7 @@ class _Level(NamedTuple):
 
 def _indexed(frame: Any) -> Any:
     """The frame with its columns of simulations and draws as its index, where it has both."""
-    names = {name.strip().lower(): name for name in columns_of(frame)}
+    names = {plain_name(name): name for name in columns_of(frame)}
     sim = next((names[name] for name in names if name in _SIMULATION), None)
     draw = [names[name] for name in names if name in _DRAW]
     return frame if sim is None or not draw else frame.set_index([sim, *draw])

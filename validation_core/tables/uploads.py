@@ -21,6 +21,7 @@ from validation_core.tables import (
     repeats,
     shared_draws,
 )
+from validation_core.tables.bounds import widened
 from validation_core.tables.corrections import Correction
 from validation_core.tables.discrete import saved_marks
 from validation_core.tables.options import Reading, ReadingOptions
@@ -243,6 +244,11 @@ class TableUpload(Upload):
         if self.around is None or self.observed is None:
             return False
         return np.allclose(self.observed[0], x, rtol=1e-5, atol=0)  # saved in float32
+
+    @property
+    def widened_bounds(self) -> Array | None:
+        """The prior's bounds (D, 2), with room for rounding; None where they are not known."""
+        return None if self.bounds is None else widened(self.bounds)
 
     @property
     def as_came(self) -> PosteriorTable:

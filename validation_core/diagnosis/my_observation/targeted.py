@@ -15,7 +15,6 @@ from validation_core.relabelling.table_statistics import nearest, relabelled_poo
 from validation_core.rng import stream
 from validation_core.statistics.ranks import conformal_ranks
 from validation_core.tables import TableUpload
-from validation_core.tables.bounds import widened
 from validation_core.text import count_text, number_text, said_equals
 from validation_core.types import Array, Integers
 
@@ -52,7 +51,7 @@ def targeted(
         quantities=list(upload.own_quantities.values()),
         near=near,
         over_x=False,
-        bounds=None if upload.bounds is None else np.stack(widened(upload.bounds), axis=1),
+        bounds=upload.widened_bounds,
     )
     claims = Claims(result, alpha, tuple(upload.own_quantities))
     d = upload.dims[0]

@@ -58,10 +58,7 @@ TESTS: tuple[Method, ...] = (
 
 _FEW = SIMULATIONS[:3]  # of networks that a visitor could train while looking on
 _TASKS: tuple[TaskName, ...] = ("two_moons", "gaussian_mixture", "sir", "gaussian_linear")
-_FLOWS: tuple[EstimatorName, ...] = ("nsf", "maf")
-_VELOCITIES: tuple[EstimatorName, ...] = ("diffusion", "flow_matching")
-_LONG: tuple[TaskName, ...] = ("two_moons", "gaussian_mixture", "sir")
-"""Tasks of which estimators that draw by an ODE, ten times slower, are tested at every N too."""
+_ESTIMATORS: tuple[EstimatorName, ...] = ("nsf", "maf", "diffusion", "flow_matching")
 
 
 class TrialOutcomes(NamedTuple):
@@ -284,14 +281,9 @@ def _rows(board: Scoreboard, store: Store, gamma: float, level: float) -> Iterat
 
 def shipped() -> tuple[Scoreboard, ...]:
     """The scoreboards whose results ship."""
-    pairs = (*product(_TASKS, _FLOWS), *product(_TASKS, _VELOCITIES))
     return tuple(
-        Scoreboard(
-            benchmark=Trained(task=task, estimator=estimator),
-            gammas=_FEW,
-            sizes=SIZES if estimator in _FLOWS or task in _LONG else SIZES[:-1],
-        )
-        for task, estimator in pairs
+        Scoreboard(benchmark=Trained(task=task, estimator=estimator), gammas=_FEW)
+        for task, estimator in product(_TASKS, _ESTIMATORS)
     )
 
 
@@ -311,7 +303,7 @@ def shipped_estimators() -> tuple[ShippedEstimator, ...]:
     """The estimators that ship."""
     return tuple(
         ShippedEstimator(Trained(task=task, estimator=estimator), simulations)
-        for task, estimator in product(_TASKS, (*_FLOWS, *_VELOCITIES))
+        for task, estimator in product(_TASKS, _ESTIMATORS)
         for simulations in SIMULATIONS
     )
 
