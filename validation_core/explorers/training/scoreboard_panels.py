@@ -101,7 +101,7 @@ def table(board: Scoreboard, shown: Sequence[GammaColumn]) -> Panel:
     shades = np.full((high, wide), np.nan)
     marks: list[Mark] = []
     for j, column in enumerate(shown):
-        nats = "" if column.forward is None else signed_text(column.forward.estimate, ".2g")
+        nats = "" if column.forward is None else signed_text(column.forward.estimate, ".2f")
         marks.append(Note(j, high, nats, anchor="middle"))
         for i, row in enumerate(column.rows):
             y = high - 1 - i
