@@ -302,8 +302,8 @@ class ShippedEstimator(NamedTuple):
 def shipped_estimators() -> tuple[ShippedEstimator, ...]:
     """The estimators that ship."""
     return tuple(
-        ShippedEstimator(Trained(task=task, estimator=estimator), simulations)
-        for task, estimator in product(_TASKS, _ESTIMATORS)
+        ShippedEstimator(board.benchmark, simulations)
+        for board in shipped()
         for simulations in SIMULATIONS
     )
 
