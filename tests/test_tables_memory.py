@@ -180,6 +180,7 @@ def test_frames_are_read_with_their_columns_or_their_index():
         "levels",
         "draws first",
         "columns",
+        "columns of R",
         "chains",
         "draws beside",
         "simulations beside",
@@ -196,6 +197,7 @@ def test_draws_in_a_frame_go_to_the_simulation_of_their_index(kind):
         "levels": drawn.swaplevel(),
         "draws first": drawn.swaplevel().sort_index(),
         "columns": drawn.reset_index(),
+        "columns of R": drawn.rename_axis(["event", ".draw"]).reset_index(),
         "chains": drawn.set_index(drawn.index.get_level_values(1) % 2, append=True)
         .rename_axis(["event", "draw", "chain"])
         .sample(frac=1.0, random_state=2),
@@ -203,7 +205,7 @@ def test_draws_in_a_frame_go_to_the_simulation_of_their_index(kind):
         "simulations beside": drawn.rename_axis(["simulation", "draw"]).unstack("simulation"),
     }[kind]
     assert npt.Table(truths, x, other).upload.digest == whole.upload.digest
-    one = npt.Table(truths[["mass"]], x, other[["mass"]] if kind != "columns" else drawn["mass"])
+    one = npt.Table(truths[["mass"]], x, drawn["mass"] if "event" in other else other[["mass"]])
     assert (one.n, one.k, one.names) == (N, K, ("mass",))
 
 
