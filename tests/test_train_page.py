@@ -186,12 +186,17 @@ def test_a_first_visit_shows_a_film_its_verdict_and_its_mend_without_a_button():
     assert all(study.done(services().store) for study in examples().values())
 
 
-def test_a_task_without_a_scoreboard_says_so():
-    page = opened({"task": "gaussian_linear_uniform", "estimator": "maf"})
+@pytest.mark.parametrize(
+    ("task", "estimator"), [("gaussian_linear_uniform", "maf"), ("two_moons", "ensemble")]
+)
+def test_what_has_no_scoreboard_is_said(task, estimator):
+    page = opened({"task": task, "estimator": estimator})
     assert not page.exception
     assert "Which test finds it first?" in [part.value for part in page.subheader]
     (said,) = [part.value for part in page.caption if part.value.startswith("Not counted for")]
-    assert "Two moons" in said
+    counted = said.split("Counted were")[1]
+    assert "Two moons" in counted
+    assert (ESTIMATORS[estimator].title in counted) == (estimator == "maf")
 
 
 def test_what_is_not_trained_here_yet_has_its_curve_and_scoreboard():

@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.ui import address, live
 from pages.ui.services import services
+from validation_core.estimators import ESTIMATORS
 from validation_core.explorers.training import scoreboard, scoreboard_panels
 from validation_core.explorers.training.film import FilmStudy
 from validation_core.explorers.training.scoreboard import Scoreboard
@@ -21,10 +22,12 @@ def show(study: FilmStudy) -> None:
     columns = [] if board is None else scoreboard.columns(board, services().store)
     shown = [column for column in columns if column.most]
     if board is None or not shown:
-        tasks = dict.fromkeys(board.benchmark.simulator.title for board in scoreboard.shipped())
+        counted = [board.benchmark for board in scoreboard.shipped()]
+        estimators = dict.fromkeys(ESTIMATORS[one.estimator].title for one in counted)
+        tasks = dict.fromkeys(one.simulator.title for one in counted)
         st.caption(
             f"Not counted for {study.recipe.title} on {study.simulator.title}. Counted were "
-            f"the tasks {list_text(list(tasks))}, with their usual options."
+            f"{list_text(list(estimators))} on {list_text(list(tasks))}, with their usual options."
         )
         return
     if not study.usual:
