@@ -1,5 +1,6 @@
 """The page Train an estimator under AppTest: choose, train, look, diagnose."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -8,14 +9,22 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui.services import services
 from tests.conftest import ROOT, leave_waiting
+from validation_core.benchmarks.trained import SIMULATIONS, Trained
 from validation_core.estimators import ESTIMATORS
-from validation_core.explorers.training.film import FilmStudy, examples
+from validation_core.explorers.training.film import FilmStudy, examples, shipped
 from validation_core.explorers.training.found_verdict import FoundVerdictStudy
 from validation_core.explorers.training.fresh_table import FreshTableStudy
-from validation_core.explorers.training.learning_curve import ErrorAt, learning_curves, sentence
+from validation_core.explorers.training.learning_curve import (
+    ErrorAt,
+    learning_curves,
+    payload,
+    sentence,
+)
 from validation_core.explorers.training.mended import MendedNatsStudy, describe_mend
-from validation_core.explorers.training.nats import describe_nats
-from validation_core.simulators import SIMULATORS, GaussianLinear
+from validation_core.explorers.training.nats import NatsStudy, describe_nats, nats_line
+from validation_core.explorers.training.pictures import panels
+from validation_core.scores.trained_scores import network_at
+from validation_core.simulators import SIMULATORS, GaussianLinear, TwoMoons
 from validation_core.statistics.areas import Estimate
 from validation_core.text import interval_text
 
@@ -141,13 +150,36 @@ def test_what_more_simulations_are_worth_is_drawn_for_every_task():
 def test_beside_the_nearest_estimator_are_named_those_not_told_from_it():
     """The diffusion's interval overlaps the spline flow's; its difference is 2.8 errors."""
     near, far, between, alike = (
-        [ErrorAt(400, (Estimate(value, 0.01),))] for value in (0.1, 0.2, 0.139, 0.11)
+        [ErrorAt(400, (Estimate(value, 0.01),) * 3)] for value in (0.1, 0.2, 0.139, 0.11)
     )
     curves = {"nsf": near, "maf": far, "diffusion": between}
-    nearest = "one training each, the nearest to p is: Neural spline flow, 0.10 [0.08, 0.12]."
+    nearest = "3 trainings each, the nearest to p is: Neural spline flow, 0.10 [0.08, 0.12]."
     assert sentence(curves, "maf").endswith(nearest)
     said = sentence({**curves, "flow_matching": alike}, "maf")
     assert said.endswith(f"{nearest} Not told from it: Flow matching, 0.11 [0.09, 0.13].")
+
+
+def test_an_error_that_is_estimated_below_0_is_explained_wherever_it_stands():
+    """The diffusion model of the mixture has learnt all that 2,000 pairs can tell."""
+    benchmark, store = Trained(task="gaussian_mixture", estimator="diffusion"), services().store
+    most = float(SIMULATIONS[-1])
+    nats = NatsStudy(training=network_at(benchmark, most)).load(store)
+    assert nats.forward.value < 0 < nats.forward.interval()[1]
+    said = "KL is never below 0; an estimate of it can be, by chance."
+    assert said in describe_nats(nats)
+    assert said in nats_line(benchmark, (400.0, most), store)
+    assert said not in nats_line(benchmark, (400.0,), store)
+    for task in (benchmark.simulator, TwoMoons()):
+        drawn = json.loads(payload(learning_curves(task, store), "diffusion").head)
+        assert (said in str(drawn["panels"])) == (task == benchmark.simulator)
+    below = 0
+    for study in shipped():
+        film = study.load(store)
+        kl = next(one for one in panels(film, study.simulator) if one.title == "KL(p‖q), nats")
+        for frame, caption in enumerate(kl.caption.values):
+            below += said in caption
+            assert (said in caption) == (film.ratios[frame].astype(float).mean() < 0)
+    assert below
 
 
 def test_the_error_of_several_trainings_reaches_over_all_of_them():

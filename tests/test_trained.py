@@ -14,7 +14,7 @@ from validation_core.benchmarks.over_gamma import OverGamma
 from validation_core.benchmarks.trained import EstimatorName, TaskName
 from validation_core.drawing.over_sliders import freeze_sliders
 from validation_core.estimators import ESTIMATORS
-from validation_core.explorers.training import scoreboard, scoreboard_panels
+from validation_core.explorers.training import learning_curve, scoreboard, scoreboard_panels
 from validation_core.explorers.training.nats import NatsStudy
 from validation_core.explorers.training.scoreboard import Scoreboard
 from validation_core.methods import C2ST, DC, SBC, TARP, CoLT, Multiple, Omnibus, Uniform
@@ -23,7 +23,7 @@ from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.trained_scores import Simulated, TrainTask
-from validation_core.simulators import SIMULATORS
+from validation_core.simulators import SIMULATORS, GaussianLinear
 from validation_core.store import Store
 from validation_core.sweep import progress
 from validation_core.sweep.plan import Batch, Sweep
@@ -248,6 +248,22 @@ def test_what_the_docs_say_of_5000_simulations_is_what_ships():
     assert f"find each of {trainings} estimators in every table" in one_line("docs/scoreboard.md")
     assert least["Relabelling"] == least["DC our features"] == 1
     assert max(least["SBC"], least["TARP"]) < 0.9
+
+
+def test_what_the_docs_say_of_true_errors_is_what_ships():
+    nearest = "nearest to p is: Diffusion model, "
+    store = Store.usual()
+    for task in {board.benchmark.simulator for board in scoreboard.shipped()}:
+        said = learning_curve.sentence(learning_curve.learning_curves(task, store), "maf")
+        assert nearest in said
+        *_, last = said.split(nearest)
+        linear = isinstance(task, GaussianLinear)
+        assert ("Not told from it: Flow matching, " in last) == ("Not told" in last) == linear
+    board = replace(shipped_board("gaussian_mixture", "maf"), gammas=(10_000,), sizes=())
+    (column,) = scoreboard.columns(board, store)
+    low, middle, high = sorted(nats.forward.value for nats in column.nats)
+    said = f"two are {low:.2f} and {middle:.2f} nats from p, one {high:.2f}"
+    assert said in one_line("docs/estimators.md")
 
 
 def test_what_the_docs_say_of_three_trainings_is_what_ships():

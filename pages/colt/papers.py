@@ -173,7 +173,7 @@ def _full(panels: Sequence[tuple[str, Benchmark]]) -> str:
         else "Its CoLT Full is in the tables, the tree's figure and that of bent posteriors in 3 "
         "dimensions"
     )
-    return f"{said}: all panels of it would take a core a night."
+    return f"{said}: all panels of it would keep a core busy for a night."
 
 
 def _learnt(panels: Sequence[tuple[str, Benchmark]]) -> str:

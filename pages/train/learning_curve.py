@@ -20,7 +20,7 @@ def show(study: FilmStudy) -> None:
     st.subheader("Would more simulations help?", anchor=False)
     if not study.usual:
         st.caption(USUAL)
-    known = [len(one.trainings) for errors in curves.values() for one in errors]
+    known = [len(errors) for errors in curves.values()]
     live.chart(
         live.once(
             ("learning curve", keys.key(simulator), shown, *known),

@@ -270,8 +270,8 @@ ITEMS: tuple[Item, ...] = (
         "differs",
         "Tables as printed. Curves are means of three networks, too, whose bands reach from the "
         "lowest to the highest of their 95% intervals. CoLT Full is in the tables and in the "
-        "figures of the tree and of bent posteriors in 3 dimensions: all panels of it would take "
-        "a core a night.",
+        "figures of the tree and of bent posteriors in 3 dimensions: all panels of it would keep "
+        "a core busy for a night.",
         (_FIGURES, _NUMBERS),
     ),
     Item(

@@ -14,11 +14,15 @@ from validation_core.drawing.marks import Axis, Mark, Panel
 from validation_core.drawing.power_curves import Rates, places_axis, point_key, rate_bars
 from validation_core.estimators import ESTIMATORS
 from validation_core.explorers.training import scoreboard
-from validation_core.explorers.training.nats import mean_of_trainings, nats_over_trainings
+from validation_core.explorers.training.nats import (
+    below_zero,
+    mean_of_trainings,
+    nats_over_trainings,
+)
 from validation_core.explorers.training.scoreboard import SEEDS, Scoreboard
 from validation_core.simulators import Simulator
 from validation_core.statistics.areas import Estimate
-from validation_core.text import interval_text, list_text, range_text
+from validation_core.text import interval_text, list_text
 from validation_core.types import Interval, MethodStyle
 
 if TYPE_CHECKING:
@@ -53,7 +57,7 @@ Curves = Mapping[str, Sequence[ErrorAt]]
 
 
 def learning_curves(simulator: Simulator, store: Store) -> Curves:
-    """What the store holds of a task's estimators, with their usual options."""
+    """Of a task's estimators, with their usual options: where all trainings are in the store."""
     benchmarks = [board.benchmark for board in scoreboard.shipped()]
     found: dict[str, list[ErrorAt]] = {
         benchmark.estimator: _errors(benchmark, store)
@@ -68,7 +72,7 @@ def _errors(benchmark: Trained, store: Store) -> list[ErrorAt]:
     return [
         ErrorAt(int(column.gamma), tuple(one.forward for one in column.nats))
         for column in columns
-        if column.nats
+        if len(column.nats) == len(SEEDS)
     ]
 
 
@@ -92,8 +96,15 @@ def _panel(curves: Curves, shown: str, quasi: str) -> Panel:
         rates = np.clip([one.nats for one in curves[name]], _TICKS[0], None)
         at = np.log10([one.simulations for one in curves[name]])
         marks += rate_bars(at, Rates(*np.log10(rates).T), look)
-    counts = sorted({one.simulations for errors in curves.values() for one in errors})
-    once = any(len(one.trainings) < len(SEEDS) for errors in curves.values() for one in errors)
+    every = [one for errors in curves.values() for one in errors]
+    counts = sorted({one.simulations for one in every})
+    caption = [
+        f"Means of {len(SEEDS)} trainings; bars, and brackets above, reach from the lowest to the "
+        "highest end of their 95% intervals. Both axes are logarithmic; what is below "
+        f"{_TICKS[0]:g} is drawn there.",
+        *below_zero(one.nats.estimate for one in every),
+        quasi,
+    ]
     return Panel(
         marks,
         title="True error by simulations of training",
@@ -111,11 +122,7 @@ def _panel(curves: Curves, shown: str, quasi: str) -> Panel:
         ),
         height=260,
         legend=[point_key(ESTIMATORS[name].title, looks[name]) for name in curves],
-        caption=f"Means of {len(SEEDS)} trainings"
-        + ", or of one where one alone is here" * once
-        + "; bars, and brackets above, reach from the lowest to the highest end of their 95% "
-        f"intervals. Both axes are logarithmic; what is below {_TICKS[0]:g} is drawn there."
-        + (f" {quasi}" if quasi else ""),
+        caption=" ".join(caption).rstrip(),
     )
 
 
@@ -151,10 +158,8 @@ def _nearest(curves: Curves) -> str:
     least, *others = sorted(errors, key=lambda name: errors[name].nats.estimate)
     share = _NAMED / len(others)
     near = [name for name in others if _pvalue(errors[least], errors[name]) > share]
-    trained = range_text(len(one.trainings) for one in errors.values())
-    each = "one training" if trained == "1" else f"{trained} trainings"
     said = (
-        f"Of the {len(errors)} with {most:,}, {each} each, the nearest to p is: "
+        f"Of the {len(errors)} with {most:,}, {len(SEEDS)} trainings each, the nearest to p is: "
         f"{_said(least, errors)}."
     )
     if not near:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from validation_core.explorers.training.film import examples
-from validation_core.explorers.training.nats import nats_text, simulator_of
+from validation_core.explorers.training.nats import below_zero, nats_text, simulator_of
 from validation_core.mending import mend_table
 from validation_core.mending.function import MendFunction
 from validation_core.rng import stream
@@ -149,6 +149,7 @@ def describe_mend(found: MendedNats, pairs: int) -> list[str]:
         f"On rows that it did not learn from, the mend gains {claimed} nats{offer}.",
         f"By the exact posterior, on {pairs:,} fresh pairs, KL(p‖q) {verb} by {by} nats, from "
         f"{before} to {after}.",
+        *below_zero([found.before.value, found.after.value]),
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -120,16 +120,23 @@ def nats_text(nats: Estimate) -> str:
     return interval_text((nats.value, *nats.interval()))
 
 
+def below_zero(estimates: Iterable[float]) -> list[str]:
+    """What an estimate of a KL below 0 means, in a sentence; none where there is no such one."""
+    said = "KL is never below 0; an estimate of it can be, by chance."
+    return [said] if any(estimate < 0 for estimate in estimates) else []
+
+
 def describe_nats(nats: Nats) -> list[str]:
     """Both divergences in a sentence each, with 95% intervals."""
     said = [f"KL(p‖q) is {nats_text(nats.forward)} nats: what q loses at true values."]
-    if not nats.outside:
-        return [*said, f"KL(q‖p) is {nats_text(nats.backward)} nats, over q's own draws."]
-    return [
-        *said,
-        f"KL(q‖p) is infinite: {share_text(nats.outside)} of q's draws lie where p has no mass "
-        f"(leakage). Of q without these it is {nats_text(nats.backward)} nats.",
-    ]
+    if nats.outside:
+        said.append(
+            f"KL(q‖p) is infinite: {share_text(nats.outside)} of q's draws lie where p has no "
+            f"mass (leakage). Of q without these it is {nats_text(nats.backward)} nats."
+        )
+    else:
+        said.append(f"KL(q‖p) is {nats_text(nats.backward)} nats, over q's own draws.")
+    return [*said, *below_zero([nats.forward.value, nats.backward.value])]
 
 
 def nats_line(benchmark: Benchmark, gammas: Sequence[float], store: Store) -> str:
@@ -142,12 +149,14 @@ def nats_line(benchmark: Benchmark, gammas: Sequence[float], store: Store) -> st
     studies = {
         gamma: NatsStudy(training=trained_scores.network_at(benchmark, gamma)) for gamma in gammas
     }
-    known = [
-        f"after {benchmark.place(gamma)} {nats_text(nats.forward)}"
+    known = {
+        gamma: nats.forward
         for gamma, study in studies.items()
         if (nats := study.load(store)) is not None
-    ]
+    }
     if not known:
         return ""
-    quasi = f" {benchmark.simulator.quasi}" * bool(benchmark.simulator.quasi)
-    return f"True error of q, KL(p‖q) in nats: {', '.join(known)}.{quasi}"
+    each = [f"after {benchmark.place(gamma)} {nats_text(one)}" for gamma, one in known.items()]
+    said = [f"True error of q, KL(p‖q) in nats: {', '.join(each)}."]
+    said += below_zero(one.value for one in known.values())
+    return " ".join([*said, benchmark.simulator.quasi]).rstrip()

@@ -30,7 +30,7 @@ from validation_core.drawing.marks import (
 )
 from validation_core.explorers.training.ball import Balls
 from validation_core.explorers.training.film import LEVELS, PAIRS, TRUTHS, Film, FilmedTask
-from validation_core.explorers.training.nats import nats_text
+from validation_core.explorers.training.nats import below_zero, nats_text
 from validation_core.simulators import Simulator
 from validation_core.statistics.areas import Estimate, mean_with_error
 from validation_core.statistics.intervals import binomial_bounds
@@ -348,13 +348,19 @@ def _by_epoch(film: Film, shown: Film) -> Panel:
         height=_BELOW,
         x=_epochs(film),
         y=Axis((min(0.0, float(low.min())) - 0.03 * float(high.max()), 1.08 * float(high.max()))),
-        caption=over([_beyond_box(share) for share in shown.outside], "epoch"),
+        caption=over(
+            [_nats_caption(one, share) for one, share in zip(at, shown.outside, strict=True)],
+            "epoch",
+        ),
     )
 
 
-def _beyond_box(share: float) -> str:
-    leaks = f" {share_text(share)} of q's draws lie beyond the prior's box." * bool(share > 0)
-    return f"Mean of log p − log q over {PAIRS} fresh pairs, with its 95% interval.{leaks}"
+def _nats_caption(nats: Estimate, outside: float) -> str:
+    said = [f"Mean of log p − log q over {PAIRS} fresh pairs, with its 95% interval."]
+    said += below_zero([nats.value])
+    if outside > 0:
+        said.append(f"{share_text(outside)} of q's draws lie beyond the prior's box.")
+    return " ".join(said)
 
 
 def _covered(film: Film) -> Panel:

@@ -309,7 +309,7 @@ def shipped_estimators() -> tuple[ShippedEstimator, ...]:
 
 
 def shipped_studies() -> tuple[ScoreboardStudy | NatsStudy, ...]:
-    """The true error of every estimator that ships, and the scoreboards."""
-    nats = (NatsStudy(training=one.training) for one in shipped_estimators())
-    on_boards = (study for board in shipped() for study in board.studies)
-    return tuple(dict.fromkeys((*nats, *on_boards)))
+    """True errors over all numbers of simulations, and the scoreboards."""
+    over_simulations = (replace(board, gammas=SIMULATIONS, sizes=()) for board in shipped())
+    boards = (*over_simulations, *shipped())
+    return tuple(dict.fromkeys(study for board in boards for study in board.studies))
