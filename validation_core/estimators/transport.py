@@ -1,8 +1,8 @@
 """Posteriors that carry normal noise to theta along an ODE: diffusion and flow matching.
 
 A state is a(t) theta + b(t) noise; a network learns its mean velocity given where it is, t and x
-by least squares. Following the velocity from noise draws theta; the way back, with the velocity's
-divergence, gives theta's density (Chen, Rubanova, Bettencourt, Duvenaud 2018).
+by least squares. Following the velocity from noise draws theta; the way back, with the volume that
+its steps fill, gives theta's density (Chen, Rubanova, Bettencourt, Duvenaud 2018).
 """
 
 from __future__ import annotations
@@ -115,7 +115,8 @@ class TrainedTransport(StoredEstimator):
         return self.scales.back(carry(self, noise, rows)).reshape(n, k, d)
 
     def log_density(self, theta: Array, x: Array) -> Array:
-        """log q(theta | x): (n,), of the ODE in `recipe.steps` steps, with its exact trace."""
+        """log q(theta | x): (n,), of the ODE's way back in `recipe.steps` steps, which integrates
+        to 1."""
         from validation_core.estimators.transport_training import log_density
 
         return log_density(self, self.scales.theta(theta), self.scales.x(x)) - (

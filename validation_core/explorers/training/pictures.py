@@ -337,6 +337,12 @@ def _by_epoch(film: Film, shown: Film) -> Panel:
             Line(epochs, values, color=style.Q),
             Points(epochs, values, color=style.Q, size=4),
             VLine(over(now, "epoch"), width=1),
+            Line(  # a film of one frame has no band
+                over(np.stack([now, now], axis=1), "epoch"),
+                over(np.array([one.interval() for one in at]), "epoch"),
+                color=style.Q,
+                width=2,
+            ),
             Points(
                 over(now[:, None], "epoch"),
                 over(np.array([[one.value] for one in at]), "epoch"),
