@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -90,7 +91,9 @@ def carry(trained: TrainedTransport, noise: Array, x: Array) -> Array:
     out = np.empty(noise.shape)
     with torch.inference_mode():
         for part, velocity, state in _passes(trained, noise, x):
-            out[part] = _integrate(velocity, state, times).cpu().numpy()
+            for now, after in itertools.pairwise(times):
+                state = _heun_step(velocity, state, now, after)
+            out[part] = state.cpu().numpy()
     return out
 
 
@@ -107,7 +110,8 @@ def log_density(trained: TrainedTransport, theta: Array, x: Array) -> Array:
         for part, velocity, state in _passes(trained, theta, x):
             volume = torch.zeros_like(state[:, 0])
             for now, after in itertools.pairwise(times):
-                state, jacobian = _step_with_jacobian(velocity, state, now, after)
+                step = partial(_heun_step, velocity, now=now, after=after)
+                state, jacobian = _with_jacobian(step, state)
                 volume += torch.linalg.slogdet(jacobian).logabsdet
             noise = -state.square().sum(1) / 2 - d / 2 * math.log(2 * math.pi)
             out[part] = (noise + volume).cpu().numpy()
@@ -148,32 +152,21 @@ def _velocity(
     return velocity
 
 
-def _integrate(velocity: _Velocity, state: Tensor, times: Sequence[float]) -> Tensor:
-    """The state at the last of the times, by Heun's method."""
-    for now, after in itertools.pairwise(times):
-        slope = velocity(state, now)
-        ahead = velocity(state + (after - now) * slope, after)
-        state = state + (after - now) / 2 * (slope + ahead)
-    return state
+def _heun_step(velocity: _Velocity, state: Tensor, now: float, after: float) -> Tensor:
+    """The state (n, D) a step of Heun's method later."""
+    step = after - now
+    slope = velocity(state, now)
+    ahead = velocity(state + step * slope, after)
+    return state + step / 2 * (slope + ahead)
 
 
-def _step_with_jacobian(
-    velocity: _Velocity, state: Tensor, now: float, after: float
-) -> tuple[Tensor, Tensor]:
-    """States (n, D) a step of Heun's method later, and that map's Jacobian (n, D, D)."""
-    step, identity = after - now, torch.eye(state.shape[1], device=state.device)
-    slope, bent = _with_jacobian(velocity, state, now)
-    ahead, bent_ahead = _with_jacobian(velocity, state + step * slope, after)
-    jacobian = identity + step / 2 * (bent + bent_ahead @ (identity + step * bent))
-    return state + step / 2 * (slope + ahead), jacobian
-
-
-def _with_jacobian(velocity: _Velocity, state: Tensor, time: float) -> tuple[Tensor, Tensor]:
-    """The velocity at states (n, D), and its Jacobian (n, D, D)."""
+def _with_jacobian(move: Callable[[Tensor], Tensor], state: Tensor) -> tuple[Tensor, Tensor]:
+    """States (n, D) after a map of each row, and its Jacobians (n, D, D)."""
     at = state.detach().requires_grad_()
     with torch.enable_grad():
-        now = velocity(at, time)
+        moved = move(at)
         rows = [
-            torch.autograd.grad(column.sum(), at, retain_graph=True)[0] for column in now.unbind(1)
+            torch.autograd.grad(column.sum(), at, retain_graph=True)[0]
+            for column in moved.unbind(1)
         ]
-    return now.detach(), torch.stack(rows, dim=1)
+    return moved.detach(), torch.stack(rows, dim=1)
