@@ -4,11 +4,12 @@ Both end with the folder's last test: Playwright keeps an event loop running whi
 """
 
 import itertools
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import Error, expect, sync_playwright
 
 from tests.browser.driving import FLAGS, SIZE, WAIT, SharedPage, Watch, chromium, serving, settled
 from tests.conftest import QUICK, few_trials
@@ -25,7 +26,20 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.parent.name == "browser":
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.timeout(180))
+            if item.get_closest_marker("timeout") is None:  # a marker here hides a module's
+                item.add_marker(pytest.mark.timeout(180))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """A failure says what its pages show: on another machine nobody can look."""
+    report = yield
+    if report.failed and "browser" in item.funcargs:
+        for context in item.funcargs["browser"].contexts:
+            for page in context.pages:
+                with suppress(Error):
+                    report.sections.append((page.url, page.inner_text("body", timeout=2000)))
+    return report
 
 
 @pytest.fixture(scope="package")
