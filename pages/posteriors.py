@@ -110,7 +110,7 @@ def _compare(tables: _Tables, seed: int, *, example: bool) -> None:
             *(task for _, upload in tables for task in tasks.tasks(upload, METHODS, seed)),
         ],
     )
-    state = jobs.ensure(wanted, f"Compare {len(tables)} posteriors", start=True)
+    state = jobs.only("comparison", wanted, f"Compare {len(tables)} posteriors")
     scores = [_scores(upload, seed) for _, upload in tables]
     working = state is not None and state.active
     known = _known(uploads, labels, seed)

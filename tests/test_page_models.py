@@ -234,6 +234,21 @@ def test_a_failed_job_is_said_and_started_again_by_hand_only(services):
     assert not page.exception
 
 
+def checking_page():
+    from pages.ui import jobs
+    from validation_core.engine import SelfCheck
+
+    jobs.panel(jobs.ensure([SelfCheck(rounds=1)], "A check", start=True))
+
+
+def test_what_somebody_stopped_starts_again_for_others_alone(held):
+    page, other = (AppTest.from_function(checking_page, default_timeout=120) for _ in range(2))
+    page = button(page.run(), "Cancel").click().run().run()
+    assert "was stopped" in page.info[0].value
+    assert labels(page) == ["Start again"]
+    assert labels(other.run()) == ["Cancel"]
+
+
 def watching_page():
     import streamlit as st
 

@@ -38,19 +38,29 @@ def ensure(
     Args:
         tasks: of the job.
         label: description of the job.
-        start: submit the missing tasks, or join their job; a failed or stopped job is not
-            restarted, so that a page may pass True at every run.
+        start: submit the missing tasks, or join their job. A failed job is not restarted, nor
+            one that was stopped while this session showed it: a page may pass True at every run.
         again: restart such a job too: for a button that was pressed.
     """
     store, engine = services()
     if all(task.done(store) for task in tasks):
         return None
-    known = engine.find(job_key(tasks))
+    key, shown = job_key(tasks), _shown()
+    known = engine.find(key)
     state = known.snapshot() if known else None
-    given_up = state is not None and state.state in ("failed", "cancelled")
+    given_up = state is not None and (
+        state.state == "failed" or (state.state == "cancelled" and key in shown)
+    )
     if again or (start and not given_up):
+        shown.add(key)
         return _submit(tasks, label)
     return state
+
+
+def _shown() -> set[str]:
+    """Keys of the jobs that this session started or joined."""
+    keys: set[str] = st.session_state.setdefault("shown-jobs", set())
+    return keys
 
 
 def _submit(tasks: Sequence[Task], label: str) -> JobState:
@@ -81,17 +91,15 @@ def only(name: str, tasks: Sequence[Task], label: str) -> JobState | None:
     """`ensure` for a session that has at most one job of this name; the job starts by itself.
 
     The session leaves its last job as soon as it needs another one, or none. A job stopped while
-    it was shown stays stopped until the session returns to it; one stopped before starts again.
+    it was shown stays stopped until the session returns to it.
     """
     key = job_key(tasks) if tasks else ""
-    before, stopped = st.session_state.get(f"only-{name}", ("", False))
-    known = services().engine.find(key)
-    cancelled = known is not None and known.snapshot().state == "cancelled"
-    stopped = before == key and (stopped or cancelled)
-    state = ensure(tasks, label, start=True, again=cancelled and not stopped)
+    before = st.session_state.get(f"only-{name}", "")
+    state = ensure(tasks, label, start=True)
     if before and before != key:  # only now: tasks of both jobs go on
         services().engine.leave(before, visitor())
-    st.session_state[f"only-{name}"] = (key, stopped)
+        _shown().discard(before)
+    st.session_state[f"only-{name}"] = key
     return state
 
 
