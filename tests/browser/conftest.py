@@ -11,7 +11,17 @@ import numpy as np
 import pytest
 from playwright.sync_api import Error, expect, sync_playwright
 
-from tests.browser.driving import FLAGS, SIZE, WAIT, SharedPage, Watch, chromium, serving, settled
+from tests.browser.driving import (
+    FLAGS,
+    SIZE,
+    WAIT,
+    SharedPage,
+    Watch,
+    chromium,
+    serving,
+    settled,
+    stop_work,
+)
 from tests.conftest import QUICK, few_trials
 from validation_core import diagnosis
 from validation_core.diagnosis import tasks
@@ -151,4 +161,5 @@ def visit(server, lent, window):
 
     yield go
     if not free:
+        stop_work(server, lent)
         lent.leave()

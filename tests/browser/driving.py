@@ -298,11 +298,13 @@ def download_from(page: Page, button: Locator) -> Download:
     return started.value
 
 
-def leave(page: Page, server: Server) -> None:
-    """Stop what the page still waits for: the next test has the one worker to itself."""
-    while server.kept("jobs"):  # one may end, and the next begin, before it is stopped
-        with suppress(TimeoutError):
-            page.get_by_role("button", name="Cancel").first.click(timeout=1000)
+def stop_work(server: Server, shared: SharedPage) -> None:
+    """Stop what a test leaves under way: the next one has the one worker to itself."""
+    if server.kept("jobs"):
+        stop = shared.visit("models").get_by_role("button", name="Stop for everyone")
+        while server.kept("jobs"):  # one may end, and the next begin, before it is stopped
+            with suppress(TimeoutError):
+                stop.first.click(timeout=1000)
 
 
 def no_exception(page: Page) -> None:

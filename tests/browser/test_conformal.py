@@ -12,7 +12,6 @@ from tests.browser.driving import (
     LONG,
     expect_no_overflow,
     follows,
-    leave,
     no_exception,
     settled,
     shown,
@@ -71,12 +70,11 @@ def network(lent, server):
 
 
 @pytest.fixture
-def trained(network, visit, server):
+def trained(network, visit):
     """The workbench where its network is trained."""
     page = visit(FEW)
     expect(_slider(page, 0)).to_be_visible()
-    yield page
-    leave(page, server)
+    return page
 
 
 def test_learning_ends_in_one_network(trained, network):
@@ -159,7 +157,6 @@ def test_a_setting_that_is_left_is_given_up(visit, server):
     page.get_by_role("spinbutton").press("Enter")
     assert until(lambda: server.kept("jobs") - first, 60)
     assert until(lambda: not server.kept("jobs") & first, 60), "the setting before is still learnt"
-    leave(page, server)
     no_exception(page)
 
 

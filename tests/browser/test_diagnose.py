@@ -12,7 +12,6 @@ from tests.browser.driving import (
     LONG,
     download_from,
     expect_no_overflow,
-    leave,
     no_exception,
     npz,
     press,
@@ -79,7 +78,7 @@ def page(lent, visit):
 
 
 @pytest.mark.timeout(400)
-def test_undertrained_two_moons(page, server, shared):
+def test_undertrained_two_moons(page, shared):
     with np.load(shared / "data" / "two_moons_undertrained.npz", allow_pickle=False) as stored:
         few = {name: stored[name][:150] for name in stored}
     few["theta_q"] = few["theta_q"][:, :20]
@@ -88,7 +87,6 @@ def test_undertrained_two_moons(page, server, shared):
     shown(_verdict(page, 150), 2 * LONG)
     shown(page.locator(".npt-card").filter(has_not_text="Being worked out"), 2 * LONG)
     no_exception(settled(page))
-    leave(page, server)
 
 
 def test_a_wrong_table_can_be_taken_away_as_json_by_who_brought_it(page, visit, wrong):
@@ -167,7 +165,6 @@ def test_a_refresh_in_the_middle_loses_nothing(page, server, wrong):
     page.get_by_role("button", name="kept, 100 rows").click()
     expect(_verdict(page)).to_be_visible()
     no_exception(page)
-    leave(page, server)
 
 
 def test_an_observation_of_ones_own(page, wrong):
@@ -212,7 +209,7 @@ def test_the_ball_is_shown_where_the_user_looks(page, wrong):
 
 
 @pytest.mark.usefixtures("further")
-def test_more_tests_are_asked_for_and_stay_in_the_address(page, server, wrong):
+def test_more_tests_are_asked_for_and_stay_in_the_address(page, wrong):
     _upload(page, npz(wrong))
     shown(_answered(page))
     _open(page, "Each test")
@@ -229,7 +226,6 @@ def test_more_tests_are_asked_for_and_stay_in_the_address(page, server, wrong):
     _open(page, "Each test")
     shown(ran.first)
     no_exception(settled(page))
-    leave(page, server)
 
 
 def test_a_bad_file_gets_a_message_and_the_next_one_a_verdict(page, wrong):

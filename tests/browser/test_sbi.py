@@ -11,7 +11,6 @@ from playwright.sync_api import expect
 
 from tests.browser.driving import (
     download_from,
-    leave,
     no_exception,
     settled,
     shown,
@@ -63,7 +62,7 @@ def _slow(route):
 
 @pytest.mark.timeout(400)  # it trains, and waits for every panel
 @pytest.mark.slow
-def test_from_sbi_to_a_report(lent, visit, server, window, exported, tmp_path):
+def test_from_sbi_to_a_report(lent, visit, window, exported, tmp_path):
     take = lent.page.get_by_role("button", name="Report", exact=True)
     with without_charts(lent.page):  # it would draw its charts again with each answer
         page = visit("diagnose")
@@ -86,7 +85,6 @@ def test_from_sbi_to_a_report(lent, visit, server, window, exported, tmp_path):
     page.route("**/media/**", _slow)
     path = tmp_path / "report.html"
     download_from(page, take).save_as(path)
-    leave(page, server)
     assert path.stat().st_size <= report.LIMIT
     alone = window("file://", offline=True)
     alone.goto(path.as_uri())
