@@ -10,7 +10,7 @@ from pages.conformal import controls
 from pages.ui.services import services
 from tests.conftest import ROOT
 from validation_core.benchmarks.gaussian import Gaussian
-from validation_core.engine import Engine, JobState
+from validation_core.engine import Engine, JobState, job_key
 from validation_core.explorers.conformal import study as workbench
 from validation_core.explorers.conformal.power_study import ConformalPower
 from validation_core.explorers.conformal.study import ConformalStudy, Learned
@@ -165,13 +165,13 @@ def test_what_another_session_gave_up_starts_again(page, monkeypatch):
 
     def submit(engine, tasks, who, label=""):
         told.append(tasks)
-        return _job(tasks)
+        return _job(job_key(tasks))
 
-    def _job(tasks):
-        state = JobState("key", "Learn", "cancelled", 0.0, 0, 5, "", {}, 0.0, 0.0, 0, {})
-        return SimpleNamespace(snapshot=lambda: state, tasks=tasks)
+    def _job(key):
+        state = JobState(key, "Learn", "cancelled", 0.0, 0, 5, "", {}, 0.0, 0.0, 0, {})
+        return SimpleNamespace(snapshot=lambda: state, tasks=())
 
-    monkeypatch.setattr(Engine, "find", lambda engine, key: _job(()))
+    monkeypatch.setattr(Engine, "find", lambda engine, key: _job(key))
     monkeypatch.setattr(Engine, "submit", submit)
     page.run()
     assert not page.exception

@@ -249,6 +249,22 @@ def test_what_somebody_stopped_starts_again_for_others_alone(held):
     assert labels(other.run()) == ["Cancel"]
 
 
+def offering_page():
+    from pages.ui import jobs
+    from validation_core.engine import SelfCheck
+
+    jobs.offer(SelfCheck(rounds=1), "Check", key="check", icon=":material/check:")
+
+
+def test_what_somebody_stopped_is_offered_to_others_as_at_first(held):
+    page, other = (AppTest.from_function(offering_page, default_timeout=120) for _ in range(2))
+    page = button(page.run(), "Check").click().run()
+    assert labels(other.run()) == ["Cancel"]
+    page = button(page, "Cancel").click().run().run()
+    assert labels(page) == ["Start again"]
+    assert labels(other.run()) == ["Check"]
+
+
 def watching_page():
     import streamlit as st
 

@@ -39,33 +39,35 @@ def ensure(
         tasks: of the job.
         label: description of the job.
         start: submit the missing tasks, or join their job. A failed job is not restarted, nor
-            one that was stopped while this session showed it: a page may pass True at every run.
+            one that was stopped while this session waited: a page may pass True at every run.
         again: restart such a job too: for a button that was pressed.
     """
     store, engine = services()
     if all(task.done(store) for task in tasks):
         return None
-    key, shown = job_key(tasks), _shown()
-    known = engine.find(key)
+    known = engine.find(job_key(tasks))
     state = known.snapshot() if known else None
-    given_up = state is not None and (
-        state.state == "failed" or (state.state == "cancelled" and key in shown)
-    )
+    given_up = state is not None and (state.state == "failed" or _stopped_here(state))
     if again or (start and not given_up):
-        shown.add(key)
         return _submit(tasks, label)
     return state
 
 
-def _shown() -> set[str]:
+def _submitted() -> set[str]:
     """Keys of the jobs that this session started or joined."""
-    keys: set[str] = st.session_state.setdefault("shown-jobs", set())
+    keys: set[str] = st.session_state.setdefault("submitted-jobs", set())
     return keys
+
+
+def _stopped_here(state: JobState) -> bool:
+    """Whether a job was stopped that this session waited for."""
+    return state.state == "cancelled" and state.key in _submitted()
 
 
 def _submit(tasks: Sequence[Task], label: str) -> JobState:
     """Submit these tasks; over a quota, the result is a failed job with the reason."""
     engine, key = services().engine, job_key(tasks)
+    _submitted().add(key)
     under_way = {job.key: job for job in engine.jobs() if job.ended is None and job.key != key}
     own = sum(visitor() in job.watchers for job in under_way.values())
     why = "" if visitors.is_admin() else quotas.too_many_jobs(own, len(under_way))
@@ -98,7 +100,7 @@ def only(name: str, tasks: Sequence[Task], label: str) -> JobState | None:
     state = ensure(tasks, label, start=True)
     if before and before != key:  # only now: tasks of both jobs go on
         services().engine.leave(before, visitor())
-        _shown().discard(before)
+        _submitted().discard(before)
     st.session_state[f"only-{name}"] = key
     return state
 
@@ -136,14 +138,16 @@ def starting(tasks: Sequence[Task], label: str) -> Callable[[], None]:
 def latest(tasks: Sequence[Task]) -> JobState | None:
     """The last job of any visitor that has one of these tasks, unless it succeeded.
 
-    Trainings are ignored where there are other tasks: several jobs may need the same network.
+    One that was stopped counts for the sessions that waited for it: others are offered to start
+    it. Trainings are ignored where there are other tasks: several jobs may need the same network.
     """
     own = [task for task in tasks if not isinstance(task, TrainTask)] or tasks
     wanted = {task.key for task in own}
     for job in services().engine.jobs():
         if wanted & {task.key for task in job.tasks}:
             state = job.snapshot()
-            return None if state.state == "done" else state
+            counts = state.active or state.state == "failed" or _stopped_here(state)
+            return state if counts else None
     return None
 
 
