@@ -447,7 +447,7 @@ def test_natural_calls_are_taken_or_refused_in_words(table, store):
         ),
         (
             lambda: npt.diagnose(*(table.arrays()[name] for name in ("theta", "x", "theta_q"))),
-            r"diagnose\(npt\.Table\(theta, x, theta_q\)\)",
+            r"got ndarray\. .*diagnose\(npt\.Table\(theta, x, theta_q\)\)",
         ),
     ):
         with pytest.raises(TypeError, match=words):

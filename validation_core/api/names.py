@@ -144,12 +144,14 @@ def resolve_methods(names: str | Sequence[str | Method] | None) -> tuple[Method,
         if names == "all":
             return with_further(tuple(further_methods()))
         names = (names,)
-    if not isinstance(names, Iterable):
+    given = tuple(names) if isinstance(names, Iterable) else (names,)
+    if not all(isinstance(name, str | Method) for name in given):
         raise TypeError(
             f"Methods are a list of names, behind the table; got {type(names).__name__}. Try "
-            "methods=['sbc', 'tarp']."
+            "methods=['sbc', 'tarp']; arrays make a table first: "
+            "npt.diagnose(npt.Table(theta, x, theta_q))."
         )
-    chosen = tuple(resolve_method(name, {}) for name in names)
+    chosen = tuple(resolve_method(name, {}) for name in given)
     labels = [method.label for method in chosen]
     if len(set(labels)) < len(labels):
         raise ValueError(f"Each method is tested once; got {labels}. Leave out the repeated one.")
