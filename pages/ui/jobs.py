@@ -39,7 +39,7 @@ def ensure(
         tasks: of the job.
         label: description of the job.
         start: submit the missing tasks, or join their job. A failed job is not restarted, nor
-            one that was stopped while this session waited: a page may pass True at every run.
+            one that was stopped while this session looked on: a page may pass True at every run.
         again: restart such a job too: for a button that was pressed.
     """
     store, engine = services()
@@ -53,21 +53,21 @@ def ensure(
     return state
 
 
-def _submitted() -> set[str]:
-    """Keys of the jobs that this session started or joined."""
-    keys: set[str] = st.session_state.setdefault("submitted-jobs", set())
+def _shown() -> set[str]:
+    """Keys of the jobs that this session started or saw under way."""
+    keys: set[str] = st.session_state.setdefault("shown-jobs", set())
     return keys
 
 
 def _stopped_here(state: JobState) -> bool:
-    """Whether a job was stopped that this session waited for."""
-    return state.state == "cancelled" and state.key in _submitted()
+    """Whether a job was stopped while this session looked on."""
+    return state.state == "cancelled" and state.key in _shown()
 
 
 def _submit(tasks: Sequence[Task], label: str) -> JobState:
     """Submit these tasks; over a quota, the result is a failed job with the reason."""
     engine, key = services().engine, job_key(tasks)
-    _submitted().add(key)
+    _shown().add(key)
     under_way = {job.key: job for job in engine.jobs() if job.ended is None and job.key != key}
     own = sum(visitor() in job.watchers for job in under_way.values())
     why = "" if visitors.is_admin() else quotas.too_many_jobs(own, len(under_way))
@@ -100,7 +100,7 @@ def only(name: str, tasks: Sequence[Task], label: str) -> JobState | None:
     state = ensure(tasks, label, start=True)
     if before and before != key:  # only now: tasks of both jobs go on
         services().engine.leave(before, visitor())
-        _submitted().discard(before)
+        _shown().discard(before)
     st.session_state[f"only-{name}"] = key
     return state
 
@@ -138,8 +138,8 @@ def starting(tasks: Sequence[Task], label: str) -> Callable[[], None]:
 def latest(tasks: Sequence[Task]) -> JobState | None:
     """The last job of any visitor that has one of these tasks, unless it succeeded.
 
-    One that was stopped counts for the sessions that waited for it: others are offered to start
-    it. Trainings are ignored where there are other tasks: several jobs may need the same network.
+    One that was stopped counts for the sessions that looked on: others are offered to start it.
+    Trainings are ignored where there are other tasks: several jobs may need the same network.
     """
     own = [task for task in tasks if not isinstance(task, TrainTask)] or tasks
     wanted = {task.key for task in own}
@@ -172,6 +172,8 @@ def panel(
         draw: draws the payload of the running task, at each poll.
     """
     if state is not None:
+        if state.active:
+            _shown().add(state.key)
         watched = st.fragment(_watch, run_every=_poll(state) if state.active else None)
         watched(state, follow, draw)
 
