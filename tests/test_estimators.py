@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from scipy.stats import norm
 
 from validation_core.benchmarks.trained import SimulatorPairs, Trained
 from validation_core.estimators import (
@@ -16,13 +17,14 @@ from validation_core.estimators import (
     NeuralSplineFlow,
     ProductOfMarginals,
     flow_training,
+    transport_training,
 )
 from validation_core.estimators.base import TrainingDiverged
 from validation_core.estimators.fitting import Course, fit, split
 from validation_core.rng import stream
 from validation_core.scores import trained_scores
 from validation_core.scores.trained_scores import Simulated, Training
-from validation_core.simulators import GaussianLinear
+from validation_core.simulators import SIMULATORS, GaussianLinear
 from validation_core.store import Store
 from validation_core.types import Joint
 
@@ -78,6 +80,25 @@ def test_density_integrates_to_one_where_the_ode_is_steep(name):
     assert mass.sum() == pytest.approx(1, abs=0.003)
     drawn = trained.log_density(draws, np.repeat(x, len(draws), axis=0))
     assert drawn.mean() == pytest.approx(mass @ log_q, abs=4 * drawn.std() / len(draws) ** 0.5)
+
+
+@pytest.mark.parametrize(("task", "nats"), [("two_moons", 0.01), ("gaussian_mixture", 0.001)])
+@pytest.mark.parametrize("name", ["diffusion", "flow_matching"])
+def test_draws_go_the_way_forth_and_have_the_density_of_the_way_back(task, nats, name):
+    """Their own density by central differences of where the noise is carried."""
+    benchmark = Trained(task=task, estimator=name)
+    network = trained_scores.network_at(benchmark, 100_000.0)
+    trained = trained_scores.load(Store.usual(), network)
+    x = trained.scales.x(SIMULATORS[task]().pairs(2000, stream(3, "x")).x)
+    noise, step = stream(4, "noise").standard_normal((2000, 2)), 1e-3
+    sides = [
+        [transport_training.carry(trained, noise + sign * step * axis, x) for sign in (1, -1)]
+        for axis in np.eye(2)
+    ]
+    volume = np.linalg.slogdet(np.stack([a - b for a, b in sides], axis=-1) / (2 * step))[1]
+    own = norm.logpdf(noise).sum(axis=1) - volume
+    theta = transport_training.carry(trained, noise, x)
+    assert abs((own - transport_training.log_density(trained, theta, x)).mean()) < nats
 
 
 @pytest.mark.parametrize("name", SHORT)
