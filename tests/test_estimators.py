@@ -49,12 +49,22 @@ def test_each_estimator_has_a_short_training_here():
     assert set(SHORT) == set(ESTIMATORS)
 
 
+def shipped(task, name):
+    """The estimator that learnt from 100,000 simulations."""
+    benchmark = Trained(task=task, estimator=name)
+    return trained_scores.load(Store.usual(), trained_scores.network_at(benchmark, 100_000.0))
+
+
+def over_a_square(estimator, x, side):
+    """A grid (n, 2) of these sides, log q there at one x, and the mass of each cell."""
+    grid = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
+    log_q = estimator.log_density(grid, np.repeat(x, len(grid), axis=0))
+    return grid, log_q, (side[1] - side[0]) ** 2 * np.exp(log_q)
+
+
 def test_density_integrates_to_one_and_draws_follow_it(short):
     x = PAIRS.x[:1]
-    side = np.linspace(-2.5, 2.5, 41)
-    cell = (side[1] - side[0]) ** 2
-    grid = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
-    mass = cell * np.exp(short.log_density(grid, np.repeat(x, len(grid), axis=0)))
+    grid, _, mass = over_a_square(short, x, np.linspace(-2.5, 2.5, 41))
     assert mass.sum() == pytest.approx(1, abs=0.01)
     draws = short.draws(x, 4000, stream(1))[0]
     for function in (lambda t: t[:, 0], lambda t: t[:, 1], lambda t: t[:, 0] * t[:, 1]):
@@ -69,14 +79,9 @@ def test_density_integrates_to_one_and_draws_follow_it(short):
 def test_density_integrates_to_one_where_the_ode_is_steep(name):
     """After 100,000 simulations the mixture's narrow half is a tenth of the wide one: summed over
     the steps, the ODE's divergence gave 1.053 and 1.021."""
-    benchmark, store = Trained(task="gaussian_mixture", estimator=name), Store.usual()
-    trained = trained_scores.load(store, trained_scores.network_at(benchmark, 100_000.0))
-    x = np.zeros((1, 2))
+    trained, x = shipped("gaussian_mixture", name), np.zeros((1, 2))
     draws = trained.draws(x, 2000, stream(1))[0]
-    side, cell = np.linspace(-6, 6, 181, retstep=True)
-    grid = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
-    log_q = trained.log_density(grid, np.repeat(x, len(grid), axis=0))
-    mass = cell**2 * np.exp(log_q)
+    _, log_q, mass = over_a_square(trained, x, np.linspace(-6, 6, 181))
     assert mass.sum() == pytest.approx(1, abs=0.003)
     drawn = trained.log_density(draws, np.repeat(x, len(draws), axis=0))
     assert drawn.mean() == pytest.approx(mass @ log_q, abs=4 * drawn.std() / len(draws) ** 0.5)
@@ -86,9 +91,7 @@ def test_density_integrates_to_one_where_the_ode_is_steep(name):
 @pytest.mark.parametrize("name", ["diffusion", "flow_matching"])
 def test_draws_go_the_way_forth_and_have_the_density_of_the_way_back(task, nats, name):
     """Their own density by central differences of where the noise is carried."""
-    benchmark = Trained(task=task, estimator=name)
-    network = trained_scores.network_at(benchmark, 100_000.0)
-    trained = trained_scores.load(Store.usual(), network)
+    trained = shipped(task, name)
     x = trained.scales.x(SIMULATORS[task]().pairs(2000, stream(3, "x")).x)
     noise, step = stream(4, "noise").standard_normal((2000, 2)), 1e-3
     sides = [

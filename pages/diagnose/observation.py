@@ -68,7 +68,7 @@ def _elsewhere(
 ) -> AtObservation | None:
     """The answer at a place that was asked for; shows its progress meanwhile."""
     wanted = _QUESTION.studies(upload, methods, seed, where=where)
-    state = jobs.ensure(wanted, "At one observation", start=True)
+    state = jobs.only("elsewhere", wanted, "At one observation")
     jobs.panel(state, follow=True)
     done = [part for task in wanted if (part := task.load(services().store)) is not None]
     return Answer.of(_QUESTION, done, upload).result if done else None

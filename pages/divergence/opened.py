@@ -96,7 +96,7 @@ def _posterior(run: InferenceRun, numbers: DatasetTerms) -> tuple[JobState | Non
     if one_run.has_exact_posterior(run):
         parts = [(task, _exact(task.key, task)) for task in wanted]
         return None, one_run.gather_draws(numbers, parts, run), "exact"
-    state = jobs.ensure(wanted, f"Posterior draws of {run.model.label}", start=True)
+    state = jobs.only("posterior-draws", wanted, f"Posterior draws of {run.model.label}")
     there = [(task, found.z) for task in wanted if (found := stored_if_there(task)) is not None]
     return (
         state,

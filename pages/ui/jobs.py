@@ -67,11 +67,11 @@ def _stopped_here(state: JobState) -> bool:
 def _submit(tasks: Sequence[Task], label: str) -> JobState:
     """Submit these tasks; over a quota, the result is a failed job with the reason."""
     engine, key = services().engine, job_key(tasks)
-    _shown().add(key)
     under_way = {job.key: job for job in engine.jobs() if job.ended is None and job.key != key}
     own = sum(visitor() in job.watchers for job in under_way.values())
     why = "" if visitors.is_admin() else quotas.too_many_jobs(own, len(under_way))
     if not why:
+        _shown().add(key)
         return engine.submit(tasks, visitor(), label).snapshot()
     return JobState(
         key=key,

@@ -16,6 +16,7 @@ from validation_core.types import Benchmark
 
 K = TypeVar("K", bound=str)
 V = TypeVar("V")
+_OF_ARRAYS = "arrays make a table first: npt.diagnose(npt.Table(theta, x, theta_q))."
 
 
 def entry(registry: Mapping[K, V], name: str, what: str) -> V:
@@ -79,8 +80,7 @@ def resolve_method(
     if not isinstance(name, str | Method):
         raise TypeError(
             "A method is its name or an object of METHODS, and comes before the data; got "
-            f"{type(name).__name__}. Try npt.run('sbc', table); arrays make a table first: "
-            "npt.diagnose(npt.Table(theta, x, theta_q))."
+            f"{type(name).__name__}. Try npt.run('sbc', table); {_OF_ARRAYS}"
         )
     if not isinstance(name, str):
         return replace(name, **options) if options else name
@@ -148,8 +148,7 @@ def resolve_methods(names: str | Sequence[str | Method] | None) -> tuple[Method,
     if not all(isinstance(name, str | Method) for name in given):
         raise TypeError(
             f"Methods are a list of names, behind the table; got {type(names).__name__}. Try "
-            "methods=['sbc', 'tarp']; arrays make a table first: "
-            "npt.diagnose(npt.Table(theta, x, theta_q))."
+            f"methods=['sbc', 'tarp']; {_OF_ARRAYS}"
         )
     chosen = tuple(resolve_method(name, {}) for name in given)
     labels = [method.label for method in chosen]
